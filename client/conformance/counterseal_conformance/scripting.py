@@ -9,24 +9,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import validate_call
+
 WORDS = "I do what was asked."
 """What the model says beside each call."""
 DONE = "It is done."
-Script = list[list[dict[str, Any]]]
+Turn = list[dict[str, Any]]
+Script = list[Turn]
 
 
-def build_turn(*calls: tuple[str, str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def build_turn(*calls: tuple[str, str, Mapping[str, Any]]) -> Turn:
     """A turn of calls, each given as id, tool and arguments."""
     return [
         {"id": call_id, "name": name, "args": dict(args), "type": "tool_call"}
         for call_id, name, args in calls
     ]
+
+
+def get_turn(script: Script, number: int) -> Turn:
+    """The turn of this number, from 0; no calls after the last one."""
+    return script[number] if number < len(script) else []
+
+
+def find_turn(script: Script, known: Container[str]) -> Turn:
+    """The first turn whose calls have no known id; no calls after the last one."""
+    return next((turn for turn in script if turn[0]["id"] not in known), [])
 
 
 NOTE: Script = [build_turn(("call_1", "send_note", {"to": "ann", "text": "hello"}))]
@@ -121,6 +134,16 @@ class ToolBox:
         """Erase the notes to a person."""
         self._perform("erase_note", to=to)
         return {"erased": to}
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """Every function, by the name of its tool."""
+        return {name: getattr(self, name) for name in TOOL_NAMES}
+
+    def run(self, tool: str, args: Mapping[str, Any]) -> str:
+        """The result of a tool as text. Raises ValidationError for arguments that do
+        not fit."""
+        return str(validate_call(self.functions[tool])(**args))
 
     def _perform(self, tool: str, **args: Any) -> None:
         self.before_effect()

@@ -11,11 +11,12 @@ import importlib
 import os
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from .scripting import Ledger, Script
 from .variants import VARIANTS
@@ -55,6 +56,10 @@ class Job:
     barrier: str = ""
     rendezvous: bool = False
 
+    def find_answer(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a call with these arguments, for a framework without a gate."""
+        return self.answers.get(str(args.get("to", ""))) or self.answers["*"]
+
     @property
     def store(self) -> Path:
         """The SQLite file of the framework's checkpoints."""
@@ -75,32 +80,51 @@ class Pending:
     call_id: str
     args: dict[str, Any]
 
+    @classmethod
+    def from_call(cls, call: Mapping[str, Any]) -> Self:
+        """A call of a script, by its own id."""
+        return cls(call["id"], call["name"], call["id"], call["args"])
+
+    @classmethod
+    def from_facts(cls, interrupt_id: str, facts: Mapping[str, Any]) -> Self:
+        """A call of an adapter, by what people are asked about it."""
+        return cls(interrupt_id, facts["tool"], facts["tool_call_id"], {})
+
 
 @dataclass(slots=True)
 class Report:
-    """How a run stands: "suspended", "finished" or "failed" with an error. `values` are
-    those of the interrupts, `replies` the tools' answers to the model, `final` its last
-    words."""
+    """How a run stands: "suspended", "finished" or "failed" with an error; without a
+    word for it, what is pending decides. `values` are those of the interrupts,
+    `replies` the tools' answers to the model, `final` its last words."""
 
-    state: str
+    state: str = ""
     pending: list[Pending] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
     final: str = ""
     error: str = ""
 
+    def __post_init__(self) -> None:
+        if not self.state:
+            self.state = "suspended" if self.pending else "finished"
+            self.final = "" if self.pending else self.final
 
-class ScriptedAgent(Protocol):
-    """A framework's agent under test."""
 
-    def run(self, job: Job) -> Report: ...
+class Driver(Protocol):
+    """A framework's agent under test, with one job."""
+
+    def __init__(self, job: Job) -> None: ...
+
+    def run(self) -> Report:
+        """Do the job in this process."""
+        ...
 
 
-def load_agent(variant: str) -> ScriptedAgent:
+def load_driver(variant: str) -> type[Driver]:
     """The agent of a variant. Raises ImportError when its framework is missing."""
     module = importlib.import_module(f".agents.{VARIANTS[variant].module}", __package__)
-    agent: ScriptedAgent = module.build_agent(variant)
-    return agent
+    driver: type[Driver] = module.Driver
+    return driver
 
 
 def kill_this_process() -> None:
@@ -129,11 +153,11 @@ def meet_at_effect(folder: Path) -> None:
 def run_job(job: Job, connection: Connection) -> None:
     """Do a job and send its report. Ends when the kit closes its side; a check that
     kills this process leaves it open until then."""
-    agent = load_agent(job.variant)
+    driver = load_driver(job.variant)
     connection.send("ready")
     meet_others(job.barrier)
     try:
-        report = agent.run(job)
+        report = driver(job).run()
     except Exception as error:
         report = Report("failed", error=f"{type(error).__name__}: {error}")
     connection.send(report)

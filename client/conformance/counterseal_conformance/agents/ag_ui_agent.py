@@ -4,10 +4,10 @@ adapter."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ag_ui.core import (
@@ -27,7 +27,7 @@ from ag_ui.core import (
     UserMessage,
 )
 from ag_ui.encoder import EventEncoder
-from pydantic import TypeAdapter, validate_call
+from pydantic import TypeAdapter
 
 from counterseal_client.adapters.ag_ui import (
     build_resume,
@@ -38,21 +38,16 @@ from counterseal_client.adapters.ag_ui import (
     perform_turn,
     withdraw_cancelled,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, WORDS, Script
+from ..scripting import DONE, WORDS, Script, Turn, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
+from .driver import ASK, ERASE, MALFORMED, Step, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
 INPUTS = TypeAdapter(RunAgentInput)
+APPROVED = {"approved": True}
 QUESTION: dict[str, Any] = {
     "type": "object",
     "required": ["approved"],
@@ -64,16 +59,50 @@ QUESTION: dict[str, Any] = {
 }
 
 
-class ScriptedProducer:
-    """The agent. `kept` is what it keeps between runs: its open interrupts, and the
-    messages of the nested agent."""
+@dataclass
+class Stand:
+    """What the client and the agent keep of a run: its messages, and the open
+    interrupts and the messages of the nested agent."""
 
-    def __init__(
-        self, job: Job, gated: GatedBox | None, kept: dict[str, list[Any]]
-    ) -> None:
+    messages: list[Any]
+    interrupts: list[Interrupt]
+    inner: list[Any]
+    error: str = ""
+
+    @classmethod
+    def parse(cls, stored: Any) -> Stand:
+        """The stand from plain data."""
+        lists = [
+            list(MessagesSnapshotEvent.model_validate({"messages": found}).messages)
+            for found in (stored["messages"], stored["inner"])
+        ]
+        interrupts = [Interrupt.model_validate(one) for one in stored["interrupts"]]
+        return cls(lists[0], interrupts, lists[1], stored["error"])
+
+    def dump(self) -> dict[str, Any]:
+        """The stand as plain data."""
+        parts = {
+            "messages": self.messages,
+            "interrupts": self.interrupts,
+            "inner": self.inner,
+        }
+        return {
+            "error": self.error,
+            **{
+                name: [one.model_dump(mode="json", by_alias=True) for one in found]
+                for name, found in parts.items()
+            },
+        }
+
+
+class ScriptedProducer:
+    """The agent. It keeps its open interrupts and the messages of the nested agent
+    between runs."""
+
+    def __init__(self, job: Job, gated: GatedBox | None, kept: Stand) -> None:
         self._job = job
         self._gated = gated
-        self.kept = kept
+        self._kept = kept
 
     async def run(self, given: RunAgentInput) -> AsyncIterator[Any]:
         yield RunStartedEvent(
@@ -84,15 +113,15 @@ class ScriptedProducer:
         messages = list(given.messages)
         script = DELEGATE if self._job.nested else self._job.script
         try:
-            check_resume(given, self.kept["interrupts"])
+            check_resume(given, self._kept.interrupts)
             if self._gated:
                 tools = self._gated.tools.values()
-                await withdraw_cancelled(tools, given, self.kept["interrupts"])
+                await withdraw_cancelled(tools, given, self._kept.interrupts)
             interrupts = await self._think(given, messages, script)
         except Exception as error:
             yield RunErrorEvent(message=f"{type(error).__name__}: {error}")
             return
-        self.kept["interrupts"] = interrupts
+        self._kept.interrupts = interrupts
         yield MessagesSnapshotEvent(messages=messages)
         yield finish_run(given, interrupts)
 
@@ -109,7 +138,7 @@ class ScriptedProducer:
             if interrupts:
                 return interrupts
             turns = [m for m in messages if isinstance(m, AssistantMessage)]
-            calls = script[len(turns)] if len(turns) < len(script) else []
+            calls = get_turn(script, len(turns))
             messages.append(build_message(calls))
             if not calls:
                 return []
@@ -120,7 +149,7 @@ class ScriptedProducer:
         _, calls = find_open_calls(messages)
         for call in calls:
             if call.function.name == "delegate":
-                inner = self.kept["inner"]
+                inner = self._kept.inner
                 waiting = await self._think(given, inner, self._job.script, "inner")
                 if waiting:
                     return waiting
@@ -131,15 +160,11 @@ class ScriptedProducer:
             self._gated.tools.values(),
             messages,
             thread=given.thread_id,
-            describe=self._describe,
+            describe=self._gated.extend(describe_call),
             subagent_run_id=subagent,
         )
         messages += turn.results
         return turn.interrupts
-
-    def _describe(self, message: AssistantMessage, call_id: str) -> Details:
-        assert self._gated is not None
-        return self._gated.add_details(describe_call(message, call_id))
 
     def _ask_people(
         self, given: RunAgentInput, messages: list[Any], subagent: str | None
@@ -148,7 +173,7 @@ class ScriptedProducer:
         answers = {entry.interrupt_id: entry for entry in given.resume or []}
         by_call = {
             interrupt.tool_call_id: answers[interrupt.id]
-            for interrupt in self.kept["interrupts"]
+            for interrupt in self._kept.interrupts
             if interrupt.id in answers
         }
         _, calls = find_open_calls(messages)
@@ -167,8 +192,7 @@ class ScriptedProducer:
                 text = f"Rejected: {payload.get('reason', '')}"
             else:
                 args = payload.get("editedArgs") or json.loads(call.function.arguments)
-                function = validate_call(getattr(box, call.function.name))
-                text = str(function(**args))
+                text = box.run(call.function.name, args)
             messages.append(build_result(call.id, text))
         return []
 
@@ -184,7 +208,7 @@ class ScriptedProducer:
         )
 
 
-def build_message(calls: list[dict[str, Any]]) -> AssistantMessage:
+def build_message(calls: Turn) -> AssistantMessage:
     """What the model says, with these calls."""
     return AssistantMessage(
         id=uuid.uuid4().hex,
@@ -206,129 +230,90 @@ def build_result(call_id: str, text: str) -> ToolMessage:
     return ToolMessage(id=uuid.uuid4().hex, tool_call_id=call_id, content=text)
 
 
-class AgUiDriver(StoredDriver):
+class Driver(StoredDriver):
     """The client: it keeps the messages, sends answers, and reads events."""
 
-    def start_run(self) -> None:
-        self._kept = self._build_empty()
-        self._send_input(None)
+    def start_run(self) -> Step:
+        first = UserMessage(id="m-1", content=ASK)
+        return self._send_input(Stand([first], [], []), None)
 
-    def repeat_run(self) -> None:
-        """This is a crash before the run was stored."""
-        self.start_run()
+    def resume_gated(self, gate: Gate) -> Step:
+        stand, seconds = Stand.parse(self.load()), self.job.wait_seconds
+        resume = build_resume(stand.interrupts, gate, seconds)
+        return self._send_input(stand, resume) if resume else None
 
-    def _build_empty(self) -> dict[str, Any]:
-        first = UserMessage(id="m-1", content="Please do it.")
-        empty: dict[str, list[Any]] = {"interrupts": [], "inner": []}
-        return {"messages": [first], "agent": empty, "error": ""}
-
-    def resume_run(self) -> None:
-        self._load()
-        before = list(self._kept["messages"])
-        interrupts = self._kept["agent"]["interrupts"]
-        resume: list[ResumeEntry] | None
-        if self._gated:
-            gate, seconds = self._gated.gate, self._job.wait_seconds
-            resume = build_resume(interrupts, gate, seconds)
-        else:
-            resume = [self._answer(interrupt) for interrupt in interrupts]
-        if resume:
-            self._send_input(resume)
-        if self._job.hostile:
-            self._replay(before, interrupts)
+    def resume_bare(self) -> Step:
+        stand = Stand.parse(self.load())
+        resume = [self._answer(interrupt) for interrupt in stand.interrupts]
+        return self._send_input(stand, resume) if resume else None
 
     def _answer(self, interrupt: Interrupt) -> ResumeEntry:
         facts = interrupt.metadata or {}
-        given = find_answer(self._job, json.loads(facts["args"]))
+        given = self.job.find_answer(json.loads(facts["args"]))
         payload = {"approved": given["verdict"] != "reject", **given}
         if "args" in given:
             payload["editedArgs"] = given["args"]
-        return ResumeEntry(
-            interrupt_id=interrupt.id, status="resolved", payload=payload
-        )
+        return build_entry(interrupt.id, payload)
 
-    def _replay(self, before: list[Any], interrupts: list[Interrupt]) -> None:
-        """Hostile: send the older messages once more, with everything approved."""
-        kept = self._kept
-        agent = {**kept["agent"], "interrupts": interrupts}
-        self._kept = {**kept, "messages": before, "agent": agent}
-        self._send_input(build_approvals([one.id for one in interrupts]), keep=False)
-        self._kept = kept
+    def approve_all(self, older: Any) -> Step:
+        """The older messages once more, to the agent as it is now."""
+        stand, now = Stand.parse(older), Stand.parse(self.load())
+        return self._send_everywhere(replace(stand, inner=now.inner), APPROVED)
 
-    def send_raw(self) -> None:
-        self._load()
-        ids = [one.id for one in self._kept["agent"]["interrupts"]]
-        entries = build_approvals(self._job.interrupt_ids or ids)
+    def send_raw(self) -> Step:
         payloads: dict[str, Any] = {
+            "approval": APPROVED,
             "redirection": {
-                "approved": True,
-                "toolName": "erase_note",
-                "editedArgs": {"to": "ann"},
+                **APPROVED,
+                "toolName": ERASE["name"],
+                "editedArgs": ERASE["args"],
             },
-            "malformed": "yes, please",
+            "malformed": MALFORMED,
         }
-        for entry in entries:
-            entry.payload = payloads.get(self._job.raw, entry.payload)
-        self._send_input(entries)
+        stand, ids = Stand.parse(self.load()), self.job.interrupt_ids
+        return self._send_everywhere(stand, payloads[self.job.raw], ids)
 
-    def _send_input(
-        self, resume: list[ResumeEntry] | None, *, keep: bool = True
-    ) -> None:
+    def _send_everywhere(
+        self, stand: Stand, payload: Any, ids: Sequence[str] = ()
+    ) -> Step:
+        """Send one answer to these interrupts, or to all."""
+        ids = ids or [interrupt.id for interrupt in stand.interrupts]
+        return self._send_input(stand, [build_entry(key, payload) for key in ids])
+
+    async def _send_input(self, stand: Stand, resume: list[ResumeEntry] | None) -> None:
         given = RunAgentInput(
-            thread_id=self._job.thread,
+            thread_id=self.job.thread,
             run_id=uuid.uuid4().hex,
             protocol_version=PROTOCOL_VERSION,
-            messages=self._kept["messages"],
+            messages=stand.messages,
             resume=resume,
         )
         wire = INPUTS.dump_json(given, by_alias=True)
-        producer = ScriptedProducer(self._job, self._gated, self._kept["agent"])
-        events = asyncio.run(read_events(producer, INPUTS.validate_json(wire)))
+        producer = ScriptedProducer(self.job, self.gated, stand)
+        events = await read_events(producer, INPUTS.validate_json(wire))
         for event in events:
             if isinstance(event, RunErrorEvent):
-                self._kept["error"] = event.message
+                stand.error = event.message
             if isinstance(event, MessagesSnapshotEvent):
-                self._kept["messages"] = event.messages
+                stand.messages = list(event.messages)
         if isinstance(events[-1], RunFinishedEvent):
-            self._kept["error"] = ""
-        if keep:
-            self._save()
-
-    def _save(self) -> None:
-        kept = self._kept
-        state = {
-            "messages": [dump_model(message) for message in kept["messages"]],
-            "inner": [dump_model(message) for message in kept["agent"]["inner"]],
-            "interrupts": [dump_model(one) for one in kept["agent"]["interrupts"]],
-            "error": kept["error"],
-        }
-        self._store.save_state(json.dumps(state))
-
-    def _load(self) -> None:
-        state = json.loads(self._store.load_state())
-        interrupts = [Interrupt.model_validate(one) for one in state["interrupts"]]
-        agent = {"interrupts": interrupts, "inner": parse_messages(state["inner"])}
-        messages = parse_messages(state["messages"])
-        self._kept = {"messages": messages, "agent": agent, "error": state["error"]}
+            stand.error = ""
+        self.save(stand.dump())
 
     def read_report(self) -> Report:
-        self._load()
-        messages, agent = self._kept["messages"], self._kept["agent"]
-        interrupts: list[Interrupt] = agent["interrupts"]
-        replies = [
-            str(message.content)
-            for message in [*messages, *agent["inner"]]
-            if isinstance(message, ToolMessage)
-        ]
-        done = not interrupts and not self._kept["error"]
-        state = "suspended" if interrupts else "finished" if done else "failed"
+        stand = Stand.parse(self.load())
+        done = not stand.interrupts and not stand.error
         return Report(
-            state,
-            pending=[build_pending(one) for one in interrupts],
-            values=[one.metadata for one in interrupts],
-            replies=replies,
-            final=str(messages[-1].content) if done else "",
-            error=self._kept["error"],
+            "failed" if stand.error and not stand.interrupts else "",
+            pending=[build_pending(one) for one in stand.interrupts],
+            values=[one.metadata for one in stand.interrupts],
+            replies=[
+                str(message.content)
+                for message in [*stand.messages, *stand.inner]
+                if isinstance(message, ToolMessage)
+            ],
+            final=str(stand.messages[-1].content) if done else "",
+            error=stand.error,
         )
 
 
@@ -339,12 +324,9 @@ async def read_events(producer: ScriptedProducer, given: RunAgentInput) -> list[
     return [EVENTS.validate_json(line.removeprefix("data: ")) for line in lines]
 
 
-def build_approvals(ids: list[str]) -> list[ResumeEntry]:
-    """Answers that approve everything."""
-    return [
-        ResumeEntry(interrupt_id=key, status="resolved", payload={"approved": True})
-        for key in ids
-    ]
+def build_entry(interrupt_id: str, payload: Any) -> ResumeEntry:
+    """An answer to an interrupt."""
+    return ResumeEntry(interrupt_id=interrupt_id, status="resolved", payload=payload)
 
 
 def build_pending(interrupt: Interrupt) -> Pending:
@@ -353,27 +335,3 @@ def build_pending(interrupt: Interrupt) -> Pending:
     args = json.loads(facts.get("args", "{}"))
     call_id = interrupt.tool_call_id or ""
     return Pending(interrupt.id, str(facts["tool"]), call_id, args)
-
-
-def dump_model(found: Any) -> dict[str, Any]:
-    """A message or an interrupt as plain data."""
-    data: dict[str, Any] = found.model_dump(mode="json", by_alias=True)
-    return data
-
-
-def parse_messages(found: list[dict[str, Any]]) -> list[Any]:
-    """Messages from plain data."""
-    event = MessagesSnapshotEvent.model_validate({"messages": found})
-    return list(event.messages)
-
-
-class AgUiAgent:
-    """The agent and its client, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(AgUiDriver(job), job)
-
-
-def build_agent(variant: str) -> AgUiAgent:
-    """The agent; there is one variant."""
-    return AgUiAgent()

@@ -3,7 +3,6 @@ documentation shows, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -31,18 +30,12 @@ from counterseal_client.adapters.agent_framework import (
     propose_calls,
     resume_run,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
+from .driver import ASK, ERASE, MALFORMED, Step, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
@@ -56,126 +49,99 @@ class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
         self, *, messages: Sequence[Message], stream: bool, options: Any, **_: Any
     ) -> ChatResponse:
         said = {c.call_id for m in messages for c in m.contents if c.call_id}
-        turns = [turn for turn in self._script if turn[0]["id"] not in said]
         calls = [
             Content.from_function_call(
                 call["id"], call["name"], arguments=json.dumps(call["args"])
             )
-            for call in (turns or [[]])[0]
+            for call in find_turn(self._script, said)
         ]
         words = Content.from_text(WORDS if calls else DONE)
         return ChatResponse(messages=[Message("assistant", [words, *calls])])
 
 
-class AgentFrameworkDriver(StoredDriver):
+class Driver(StoredDriver):
     """The agent of one job, with its session in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent, self._tools = build_agents(job, self._gated)
+        self._agent, self._tools = build_agents(job, self.gated)
 
-    def start_run(self) -> None:
-        session = AgentSession(session_id=self._job.thread)
-        asyncio.run(self._run("Please do it.", session))
+    def start_run(self) -> Step:
+        return self._run(ASK, AgentSession(session_id=self.job.thread))
 
-    def repeat_run(self) -> None:
-        """A paused run never runs the code before the pause again, so
-        this is the crash before it was stored."""
-        self.start_run()
-
-    def resume_run(self) -> None:
-        before = self._store.load_state()
-        if self._gated is None:
-            asyncio.run(self._answer_bare())
-        else:
-            asyncio.run(self._resume(self._gated))
-        if self._job.hostile:
-            asyncio.run(self._replay(before))
-
-    async def _resume(self, gated: GatedBox) -> None:
-        session = self._load()
+    async def resume_gated(self, gate: Gate) -> None:
+        session, seconds = self._load_session(), self.job.wait_seconds
         response = await resume_run(
-            self._agent,
-            session,
-            self._tools,
-            gated.gate,
-            wait_seconds=self._job.wait_seconds,
+            self._agent, session, self._tools, gate, wait_seconds=seconds
         )
         self._keep(session, response)
 
-    async def _answer_bare(self) -> None:
+    def resume_bare(self) -> Step:
         answers = []
-        for request in self._load_requests():
-            given = find_answer(self._job, request.function_call.parse_arguments())
+        for request in load_requests(self.load()):
+            given = self.job.find_answer(request.function_call.parse_arguments())
             approved = given["verdict"] != "reject"
             answers.append(request.to_function_approval_response(approved))
-        await self._run(Message("user", answers), self._load())
+        return self._send(answers)
 
-    async def _replay(self, before: str) -> None:
-        """Hostile: run an older copy of the session, with an approval of all."""
-        kept = self._store.load_state()
-        self._store.save_state(before)
-        answers = [
-            request.to_function_approval_response(approved=True)
-            for request in self._load_requests()
-        ]
-        await self._run(Message("user", answers), self._load())
-        self._store.save_state(kept)
+    def approve_all(self, older: Any) -> Step:
+        self.save(older)
+        return self._send(approve_requests(load_requests(older)))
 
-    def send_raw(self) -> None:
-        """A late answer is the first one again; a redirection names
-        another tool under the id of what waits."""
-        calls = self._load_requests() or json.loads(self._store.load_state())["first"]
-        answers: list[Any] = []
-        for one in calls:
-            request = one if isinstance(one, Content) else Content.from_dict(one)
-            if self._job.raw == "redirection":
-                request.function_call.name = "erase_note"
-                request.function_call.arguments = json.dumps({"to": "ann"})
-            answers.append(request.to_function_approval_response(approved=True))
-        if self._job.raw == "malformed":
-            answers = ["yes, please"]
-        asyncio.run(self._run(Message("user", answers), self._load()))
+    def send_raw(self) -> Step:
+        """A late answer is the first one again; a redirection names another tool under
+        the id of what waits."""
+        requests = load_requests(self.load()) or load_requests(self.load_first())
+        if self.job.raw == "redirection":
+            for request in requests:
+                request.function_call.name = ERASE["name"]
+                request.function_call.arguments = json.dumps(ERASE["args"])
+        malformed = self.job.raw == "malformed"
+        return self._send([MALFORMED] if malformed else approve_requests(requests))
+
+    def _send(self, answers: list[Any]) -> Step:
+        return self._run(Message("user", answers), self._load_session())
 
     async def _run(self, message: Any, session: AgentSession) -> None:
         response = await self._agent.run(message, session=session)
-        if self._gated:
+        if self.gated:
             await propose_calls(response, session, self._tools)
         self._keep(session, response)
 
     def _keep(self, session: AgentSession, response: Any) -> None:
-        text = self._store.load_state()
-        kept = json.loads(text) if text else {"final": "", "requests": []}
+        kept = self.load()
         if response is not None:
-            kept["requests"] = [one.to_dict() for one in response.user_input_requests]
-            kept["final"] = response.text
-        kept.setdefault("first", kept["requests"])
-        self._store.save_state(json.dumps({**kept, "session": session.to_dict()}))
+            requests = [one.to_dict() for one in response.user_input_requests]
+            kept = {"requests": requests, "final": response.text}
+        self.save({**kept, "session": session.to_dict()})
 
-    def _load(self) -> AgentSession:
-        return AgentSession.from_dict(json.loads(self._store.load_state())["session"])
-
-    def _load_requests(self) -> list[Any]:
-        kept = json.loads(self._store.load_state())["requests"]
-        return [Content.from_dict(one) for one in kept]
+    def _load_session(self) -> AgentSession:
+        return AgentSession.from_dict(self.load()["session"])
 
     def read_report(self) -> Report:
-        kept = json.loads(self._store.load_state())
-        requests, session = self._load_requests(), self._load()
-        waiting = list_waiting(session)
+        kept, session = self.load(), self._load_session()
         history = session.state.get("in_memory", {}).get("messages", [])
         return Report(
-            "suspended" if requests else "finished",
-            pending=[read_pending(one) for one in requests],
-            values=waiting,
+            pending=[read_pending(one) for one in load_requests(kept)],
+            values=list_waiting(session),
             replies=[
                 str(content.result)
                 for message in history
                 for content in message.contents
                 if content.type == "function_result"
             ],
-            final="" if requests else kept["final"],
+            final=kept["final"],
         )
+
+
+def load_requests(stored: Any) -> list[Any]:
+    """The calls that wait in a stored run."""
+    return [Content.from_dict(one) for one in stored["requests"]]
+
+
+def approve_requests(requests: list[Any]) -> list[Any]:
+    """Answers that approve all."""
+    return [one.to_function_approval_response(approved=True) for one in requests]
 
 
 def read_pending(request: Any) -> Pending:
@@ -204,24 +170,8 @@ def build_agents(
 def build_tools(job: Job, gated: GatedBox | None) -> list[FunctionTool]:
     """The tools, behind the gate or approved as the documentation shows."""
     if gated is not None:
-
-        def describe(name: str, arguments: dict[str, Any], call_id: str) -> Details:
-            return gated.add_details({"rationale": WORDS})
-
-        return [build_tool(one, describe=describe) for one in gated.tools.values()]
-    box = build_toolbox(job)
-    return [
-        tool(getattr(box, name), approval_mode="always_require") for name in TOOL_NAMES
-    ]
-
-
-class AgentFrameworkAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(AgentFrameworkDriver(job), job)
-
-
-def build_agent(variant: str) -> AgentFrameworkAgent:
-    """The agent; there is one variant."""
-    return AgentFrameworkAgent()
+        return [
+            build_tool(one, describe=gated.describe) for one in gated.tools.values()
+        ]
+    functions = build_toolbox(job).functions.values()
+    return [tool(function, approval_mode="always_require") for function in functions]

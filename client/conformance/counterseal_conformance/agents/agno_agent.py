@@ -22,11 +22,12 @@ from agno.team import Team
 from agno.tools import tool as confirm_tool
 
 from counterseal_client.adapters.agno import build_tool, propose_calls, resume_run
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script, build_turn
+from ..scripting import DONE, WORDS, Script, build_turn, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import GatedBox, build_toolbox, copy_store, find_answer, run_action
+from .driver import ASK, ERASE, MALFORMED, FileDriver
+from .toolbox import GatedBox, build_toolbox
 
 DELEGATE = [
     build_turn(
@@ -44,7 +45,7 @@ class ScriptedModel(Model):
 
     def invoke(self, messages: list[Message], *_: Any, **__: Any) -> ModelResponse:
         turn = sum(message.role == "assistant" for message in messages)
-        calls = self._script[turn] if turn < len(self._script) else []
+        calls = get_turn(self._script, turn)
         return ModelResponse(
             role="assistant",
             content=WORDS if calls else DONE,
@@ -75,109 +76,87 @@ def build_call(call: dict[str, Any]) -> dict[str, Any]:
     return {"id": call["id"], "type": "function", "function": function}
 
 
-class AgnoDriver:
+class Driver(FileDriver):
     """The agent of one job, with its sessions in SQLite."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
-        self._agent = build_agents(job, self._gated, SqliteDb(db_file=str(job.store)))
-
-    @property
-    def _tools(self) -> list[Any]:
-        return list(self._gated.tools.values()) if self._gated else []
-
-    def _describe(self, tool: str, arguments: dict[str, Any], call_id: str) -> Details:
-        assert self._gated is not None
-        return describe_call(self._gated)(tool, arguments, call_id)
+    def open(self, file: Path) -> None:
+        self._agent = build_agents(self.job, self.gated, SqliteDb(db_file=str(file)))
 
     def start_run(self) -> None:
-        run = self._agent.run("Please do it.", session_id=self._job.thread)
-        if self._gated:
-            propose_calls(run, self._tools, describe=self._describe)
+        self._propose(self._agent.run(ASK, session_id=self.job.thread))
+
+    def _propose(self, run: Any) -> list[Any]:
+        if self.gated is None:
+            return []
+        tools = list(self.gated.tools.values())
+        return propose_calls(run, tools, describe=self.gated.describe)
 
     def repeat_run(self) -> None:
-        """A paused run never runs the code before the pause again, so
-        this is the crash before it was stored."""
-        self._agent.delete_session(self._job.thread)
+        self._agent.delete_session(self.job.thread)
         self.start_run()
 
-    def resume_run(self) -> None:
-        older = copy_store(self._job)
+    def resume_gated(self, gate: Gate) -> None:
+        assert self.gated is not None
+        resume_run(
+            self._agent,
+            self._load(),
+            list(self.gated.tools.values()),
+            gate,
+            wait_seconds=self.job.wait_seconds,
+            describe=self.gated.describe,
+        )
+
+    def resume_bare(self) -> None:
         run = self._load()
-        if self._gated:
-            resume_run(
-                self._agent,
-                run,
-                self._tools,
-                self._gated.gate,
-                wait_seconds=self._job.wait_seconds,
-                describe=self._describe,
-            )
-        else:
-            for requirement in run.active_requirements:
-                self._answer_bare(requirement)
-            self._continue(run.requirements)
-        if self._job.hostile:
-            self._replay(older)
+        for requirement in run.active_requirements:
+            given = self.job.find_answer(requirement.tool_execution.tool_args)
+            if given["verdict"] == "reject":
+                requirement.reject(given.get("reason") or "No.")
+            else:
+                requirement.confirm()
+        self._continue(run.requirements)
 
-    def _answer_bare(self, requirement: RunRequirement) -> None:
-        given = find_answer(self._job, requirement.tool_execution.tool_args)
-        if given["verdict"] == "reject":
-            requirement.reject(given.get("reason") or "No.")
-        else:
-            requirement.confirm()
-
-    def _replay(self, older: Path) -> None:
-        """Hostile: confirm all that waited in an older copy of the run."""
-        kept = self._agent
-        self._agent = build_agents(self._job, self._gated, SqliteDb(db_file=str(older)))
+    def approve_all(self) -> None:
         requirements = self._load().requirements
         for requirement in requirements:
             requirement.confirm()
         self._continue(requirements)
-        self._agent = kept
 
     def send_raw(self) -> None:
-        """A late answer is the first one again; a redirection names
-        another tool under the id of what waits."""
+        """A late answer is the first one again; a redirection names another tool under
+        the id of what waits."""
         requirements: list[Any] = copy.deepcopy(self._load().requirements or [])
         for requirement in requirements:
             execution = requirement.tool_execution
-            if self._job.raw == "redirection":
-                execution.tool_name, execution.tool_args = "erase_note", {"to": "ann"}
+            if self.job.raw == "redirection":
+                execution.tool_name, execution.tool_args = ERASE["name"], ERASE["args"]
             requirement.confirmation = execution.confirmed = True
-            if self._job.interrupt_ids:
+            if self.job.interrupt_ids:
                 execution.requires_confirmation, execution.result = True, None
-        if self._job.raw == "malformed":
-            requirements = ["yes, please"]
+        if self.job.raw == "malformed":
+            requirements = [MALFORMED]
         self._continue(requirements)
 
     def _continue(self, requirements: list[Any] | None) -> None:
         self._agent.continue_run(
             run_id=self._load().run_id,
-            session_id=self._job.thread,
+            session_id=self.job.thread,
             requirements=requirements,
         )
 
     def _load(self) -> Any:
-        run = self._agent.get_last_run_output(session_id=self._job.thread)
+        run = self._agent.get_last_run_output(session_id=self.job.thread)
         assert run is not None
         return run
 
     def read_report(self) -> Report:
         run = self._load()
-        messages = run.messages or []
         active = run.active_requirements
-        values = []
-        if self._gated and active:
-            values = propose_calls(run, self._tools, describe=self._describe)
         return Report(
-            "suspended" if active else "finished",
             pending=[read_pending(one) for one in active],
-            values=values,
-            replies=[str(m.content) for m in messages if m.role == "tool"],
-            final="" if active else str(run.content or ""),
+            values=self._propose(run) if active else [],
+            replies=[str(m.content) for m in run.messages or [] if m.role == "tool"],
+            final=str(run.content or ""),
         )
 
 
@@ -206,34 +185,11 @@ def build_agents(job: Job, gated: GatedBox | None, store: SqliteDb) -> Agent | T
     return Team(id="outer", members=[agent], model=model, db=store, telemetry=False)
 
 
-def describe_call(gated: GatedBox) -> Any:
-    """The details of the calls of a job."""
-
-    def describe(tool: str, arguments: dict[str, Any], call_id: str) -> Details:
-        return gated.add_details({"rationale": WORDS})
-
-    return describe
-
-
 def build_tools(job: Job, gated: GatedBox | None) -> list[Any]:
     """The tools, behind the gate or confirmed as the documentation shows."""
     if gated is not None:
-        describe = describe_call(gated)
-        return [build_tool(tool, describe=describe) for tool in gated.tools.values()]
-    box = build_toolbox(job)
-    return [
-        confirm_tool(requires_confirmation=True)(getattr(box, name))
-        for name in TOOL_NAMES
-    ]
-
-
-class AgnoAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(AgnoDriver(job), job)
-
-
-def build_agent(variant: str) -> AgnoAgent:
-    """The agent; there is one variant."""
-    return AgnoAgent()
+        return [
+            build_tool(tool, describe=gated.describe) for tool in gated.tools.values()
+        ]
+    functions = build_toolbox(job).functions.values()
+    return [confirm_tool(requires_confirmation=True)(one) for one in functions]

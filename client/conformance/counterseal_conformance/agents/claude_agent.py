@@ -5,11 +5,12 @@ runs, with a scripted model behind its base URL."""
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import shutil
 import sqlite3
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,27 +36,20 @@ from counterseal_client.adapters.claude_agent import (
     keep_open,
     resume_session,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
 from ..messages_server import build_stream, serve_messages
 from ..scripting import DONE, NOTE, TOOL_NAMES, WORDS, Script, build_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    copy_store,
-    find_answer,
-    run_action,
-)
+from .driver import ASK, ERASE, MALFORMED, Step, StoredDriver, copy_store
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 SERVER = "notes"
 PREFIX = f"mcp__{SERVER}__"
 AGAIN = "Make this call again"
 INNER = "Send it for me."
 SUBAGENT = {"description": "Send", "prompt": INNER, "subagent_type": "inner"}
-ERASE = {"to": "ann"}
+EMPTY: Any = {"replies": [], "final": ""}
 
 
 class ScriptedModel:
@@ -116,7 +110,7 @@ class SQLiteSessions:
         return [json.loads(entry) for (entry,) in rows] or None
 
 
-class ClaudeAgentDriver(StoredDriver):
+class Driver(StoredDriver):
     """The agent of one job, with its sessions in SQLite."""
 
     def __init__(self, job: Job) -> None:
@@ -124,55 +118,71 @@ class ClaudeAgentDriver(StoredDriver):
         self._sessions = job.store
         self._url = ""
 
-    def start_run(self) -> None:
-        session_id = str(uuid.uuid4())
-        self._store.save_state(json.dumps({"replies": [], "final": ""}))
-        self._run(lambda server: self._begin(server, session_id))
-        shutil.copy(copy_store(self._job), Path(self._job.folder) / "first.sqlite")
+    async def start_run(self) -> None:
+        await self._run(self._begin)
+        shutil.copy(copy_store(self.job), self._first)
 
-    def repeat_run(self) -> None:
-        """The process has died before it kept that the session has
-        paused, and goes on from the stored session."""
-        self._run(self._continue)
+    @property
+    def _first(self) -> Path:
+        """The session as it was when it first paused."""
+        return Path(self.job.folder) / "first.sqlite"
 
-    def resume_run(self) -> None:
-        self._run(self._resume)
-        if self._job.hostile:
-            self._replay()
+    def repeat_run(self) -> Step:
+        """The process has died before it kept that the session has paused, and goes on
+        from the stored session."""
+        return self._run(self._continue)
 
-    def send_raw(self) -> None:
-        """A late answer is one to an older copy of the session, and a
-        redirection an older copy in which the call is another."""
-        if self._job.raw == "redirection":
-            redirect_call(self._job.store)
-        if self._job.interrupt_ids:
-            self._replay()
-        else:
-            self._run(lambda server: self._continue(server, self._job.raw))
+    def resume_gated(self, gate: Gate) -> Step:
+        seconds = self.job.wait_seconds
+        return self._run(
+            lambda server: resume_session(
+                self._load_paused(),
+                server,
+                self._build_options(),
+                gate,
+                wait_seconds=seconds,
+            )
+        )
 
-    def _replay(self) -> None:
-        """Hostile: go on from an older copy of the session without the hook, and with
-        one that allows everything."""
-        kept = self._store.load_state()
-        self._sessions = Path(self._job.folder) / "first.sqlite"
-        first = sqlite3.connect(self._sessions).execute("SELECT state FROM run")
-        self._store.save_state(first.fetchone()[0])
-        self._run(lambda server: self._continue(server, "approval", hook=False))
-        self._store.save_state(kept)
+    def resume_bare(self) -> Step:
+        def begin(server: Any) -> AsyncIterator[Any]:
+            server.answers = self.job.answers
+            return self._continue(server)
 
-    def _run(self, begin: Any) -> None:
-        script = self._job.script
+        return self._run(begin)
+
+    def send_raw(self) -> Step:
+        """A late answer is one to an older copy of the session, and a redirection an
+        older copy in which the call is another."""
+        if self.job.raw == "redirection":
+            redirect_call(self.job.store)
+        if self.job.interrupt_ids:
+            self.replay(None)
+            return None
+        return self._run(lambda server: self._continue(server, self.job.raw))
+
+    def replay(self, older: Any) -> None:
+        """Go on from the session as it was first, without the hook, and with one that
+        allows everything."""
+        self._sessions = self._first
+        super().replay(self.load_first())
+
+    def approve_all(self, older: Any) -> Step:
+        self.save(older)
+        return self._run(lambda server: self._continue(server, "approval", hook=False))
+
+    async def _run(self, begin: Callable[[Any], AsyncIterator[Any]]) -> None:
         outer = None
-        if self._job.nested:
+        if self.job.nested:
             outer = [[{**DELEGATE[0][0], "args": {"task": INNER}}]]
-            if not self._gated:
+            if not self.gated:
                 outer = [build_turn(("outer_1", "Agent", SUBAGENT))]
-        with serve_messages(ScriptedModel(script, outer)) as self._url:
-            server = build_server(self._job, self._gated, self._build_options())
-            asyncio.run(self._keep(begin(server), server))
+        with serve_messages(ScriptedModel(self.job.script, outer)) as self._url:
+            server = build_server(self.job, self.gated, self._build_options())
+            await self._keep(begin(server), server)
 
     def _build_options(self) -> ClaudeAgentOptions:
-        folder = Path(self._job.folder)
+        folder = Path(self.job.folder)
         environment = {
             "ANTHROPIC_BASE_URL": self._url,
             "ANTHROPIC_API_KEY": "sk-ant-scripted",
@@ -183,7 +193,7 @@ class ClaudeAgentDriver(StoredDriver):
             "DISABLE_AUTOUPDATER": "1",
             "NO_PROXY": "127.0.0.1",
         }
-        nested = self._job.nested and not self._gated
+        nested = self.job.nested and not self.gated
         return ClaudeAgentOptions(
             tools=["Agent"] if nested else [],
             agents={"inner": build_subagent()} if nested else None,
@@ -194,21 +204,9 @@ class ClaudeAgentDriver(StoredDriver):
             session_store=SQLiteSessions(self._sessions),
         )
 
-    def _begin(self, server: Any, session_id: str) -> AsyncIterator[Any]:
-        options = replace(self._build_options(), session_id=session_id)
-        return query(prompt="Please do it.", options=server.add_to(options))
-
-    def _resume(self, server: Any) -> AsyncIterator[Any]:
-        if self._gated is None:
-            server.answers = self._job.answers
-            return self._continue(server)
-        return resume_session(
-            self._load_paused(),
-            server,
-            self._build_options(),
-            self._gated.gate,
-            wait_seconds=self._job.wait_seconds,
-        )
+    def _begin(self, server: Any) -> AsyncIterator[Any]:
+        options = replace(self._build_options(), session_id=str(uuid.uuid4()))
+        return query(prompt=ASK, options=server.add_to(options))
 
     def _continue(
         self, server: Any, raw: str = "", *, hook: bool = True
@@ -219,20 +217,20 @@ class ClaudeAgentDriver(StoredDriver):
 
             async def answer(*_: Any) -> Any:
                 if raw == "malformed":
-                    return "yes, please"
+                    return MALFORMED
                 return answer_hook("allow")
 
             matcher = HookMatcher(matcher=None, hooks=[answer])
             options = replace(options, hooks={"PreToolUse": [matcher]})
-        if self._gated and hook:
+        if self.gated and hook:
             return continue_session(paused, server, options)
         return continue_bare(paused, server, options, hook=hook and not raw)
 
     def _load_paused(self) -> PausedSession:
-        return PausedSession.from_dict(json.loads(self._store.load_state())["paused"])
+        return PausedSession.from_dict(self.load()["paused"])
 
     async def _keep(self, messages: AsyncIterator[Any], server: Any) -> None:
-        kept = json.loads(self._store.load_state())
+        kept = self.load() or copy.deepcopy(EMPTY)
         begun = False
         async for message in messages:
             begun = True
@@ -248,14 +246,14 @@ class ClaudeAgentDriver(StoredDriver):
                 bare = (
                     PausedSession(message.session_id, deferred.id) if deferred else None
                 )
-                paused = server.paused if self._gated else bare
+                paused = server.paused if self.gated else bare
                 kept["paused"] = paused.to_dict() if paused else None
                 kept["call"] = [deferred.name, deferred.input] if deferred else None
         if begun:
-            self._store.save_state(json.dumps(kept))
+            self.save(kept)
 
     def read_report(self) -> Report:
-        kept = json.loads(self._store.load_state())
+        kept = self.load() or EMPTY
         paused = kept.get("paused")
         pending = []
         if paused:
@@ -263,21 +261,20 @@ class ClaudeAgentDriver(StoredDriver):
             call_id = paused["call_id"]
             pending = [Pending(call_id, name.removeprefix(PREFIX), call_id, args)]
         return Report(
-            "suspended" if paused else "finished",
             pending=pending,
             values=paused["waiting"] if paused else [],
             replies=kept["replies"],
-            final="" if paused else kept["final"],
+            final=kept["final"],
         )
 
 
 def redirect_call(store: Path) -> None:
     """Hostile: let the stored call be one of another tool."""
-    note, erase = NOTE[0][0], f"{PREFIX}erase_note"
+    note, erase = NOTE[0][0], name_tool(ERASE["name"])
 
     def change(value: Any) -> Any:
         if value == note["args"]:
-            return ERASE
+            return ERASE["args"]
         if isinstance(value, dict):
             return {key: change(one) for key, one in value.items()}
         if isinstance(value, list):
@@ -323,9 +320,7 @@ class BareServer:
         self._job.ledger.mark("asked")
         if not self.answers:
             return answer_hook("defer")
-        given = find_answer(
-            replace(self._job, answers=self.answers), call["tool_input"]
-        )
+        given = replace(self._job, answers=self.answers).find_answer(call["tool_input"])
         if given["verdict"] == "reject":
             return answer_hook("deny", given.get("reason") or "No.")
         found = answer_hook("allow")
@@ -336,23 +331,20 @@ class BareServer:
 
 def build_bare_tools(job: Job) -> list[Any]:
     """The functions as tools of the SDK."""
-    box = build_toolbox(job)
     kinds: dict[str, dict[str, Any]] = {
         "send_note": {"to": str, "text": str},
         "order_parts": {"part": str, "count": int, "due": str},
         "erase_note": {"to": str},
     }
 
-    def build(name: str) -> Any:
-        function = getattr(box, name)
-
+    def build(name: str, function: Callable[..., Any]) -> Any:
         async def run(args: dict[str, Any]) -> dict[str, Any]:
             text = json.dumps(await asyncio.to_thread(function, **args))
             return {"content": [{"type": "text", "text": text}]}
 
         return tool(name, function.__doc__, kinds[name])(run)
 
-    return [build(name) for name in TOOL_NAMES]
+    return [build(*item) for item in build_toolbox(job).functions.items()]
 
 
 def build_subagent() -> AgentDefinition:
@@ -367,25 +359,9 @@ def build_server(job: Job, gated: GatedBox | None, options: ClaudeAgentOptions) 
     """The tools with their hook; a nested agent sits behind the tool `delegate`."""
     if gated is None:
         return BareServer(job)
-
-    def describe(name: str, arguments: dict[str, Any], call_id: str) -> Details:
-        return gated.add_details({"rationale": WORDS})
-
     tools = list(gated.tools.values())
-    server = GateServer(tools, thread=job.thread, name=SERVER, describe=describe)
+    server = GateServer(tools, thread=job.thread, name=SERVER, describe=gated.describe)
     if not job.nested:
         return server
     agents = {"delegate": NestedAgent(server, options)}
     return GateServer([], thread=job.thread, agents=agents, name=SERVER)
-
-
-class ClaudeAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(ClaudeAgentDriver(job), job)
-
-
-def build_agent(variant: str) -> ClaudeAgent:
-    """The agent; there is one variant."""
-    return ClaudeAgent()

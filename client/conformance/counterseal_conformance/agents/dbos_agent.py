@@ -15,7 +15,6 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from dbos import DBOS, Serializer, SetWorkflowID
-from pydantic import validate_call
 
 from counterseal_client.adapters.attempts import check_call_ids
 from counterseal_client.adapters.dbos import (
@@ -25,14 +24,14 @@ from counterseal_client.adapters.dbos import (
     resume_workflow,
 )
 
-from ..scripting import DONE, WORDS
+from ..scripting import DONE, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
+from .driver import RAW, DriverBase
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 FOREVER = 10 * 365 * 24 * 60 * 60.0
 POLL_SECONDS = 0.05
 STATE_EVENT = "state"
-REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
 ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
@@ -53,14 +52,13 @@ class JsonSerializer(Serializer):
         return json.loads(serialized_data)
 
 
-class DbosDriver:
+class Driver(DriverBase):
     """DBOS in one process, with its database in SQLite. The process ends at once, as a
     signal ends it: `DBOS.destroy` would record the cancelled wait of a workflow as its
     error."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
+        super().__init__(job)
         self._sent: set[str] = set()
         config: Any = {
             "name": "kit",
@@ -73,73 +71,54 @@ class DbosDriver:
         }
         DBOS(config=config)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
-        self._loop = build_loop(job, self._gated)
+        self._loop = build_loop(job, self.gated)
         self._marks = job.ledger.count_marks()
-        self._report: Report | None = None
+
+    def run(self) -> Report:
+        Finalize(None, os._exit, args=(0,), exitpriority=0)
+        DBOS.launch()
+        if action := self.find_action():
+            action()
+        while self._is_busy():
+            time.sleep(POLL_SECONDS)
+        return self.read_report()
 
     def start_run(self) -> None:
-        self._act(self._start)
+        with SetWorkflowID(self.job.thread):
+            DBOS.start_workflow(self._loop, self.job.nested)
 
     def repeat_run(self) -> None:
         """DBOS recovers at launch what was running."""
-        self._act(self._wait_for_marks)
+        while self.job.ledger.count_marks() <= self._marks:
+            time.sleep(POLL_SECONDS)
 
     def resume_run(self) -> None:
-        self._act(self._resume)
-
-    def send_raw(self) -> None:
-        self._act(self._send)
-
-    def read_report(self) -> Report:
-        if self._report is None:
-            self._act(lambda: None)
-        assert self._report is not None
-        return self._report
-
-    def _act(self, action: Callable[[], None]) -> None:
-        Finalize(None, os._exit, args=(0,), exitpriority=0)
-        DBOS.launch()
-        action()
-        while self._is_busy():
-            time.sleep(POLL_SECONDS)
-        self._report = self._build_report()
-
-    def _start(self) -> None:
-        with SetWorkflowID(self._job.thread):
-            DBOS.start_workflow(self._loop, self._job.nested)
-
-    def _wait_for_marks(self) -> None:
-        while self._job.ledger.count_marks() <= self._marks:
-            time.sleep(POLL_SECONDS)
-
-    def _resume(self) -> None:
-        if self._gated:
-            seconds = self._job.wait_seconds
+        """Hostile code is a part of the workflow."""
+        if self.gated:
+            seconds = self.job.wait_seconds
             woken = resume_workflow(
-                self._job.thread, self._gated.gate, wait_seconds=seconds
+                self.job.thread, self.gated.gate, wait_seconds=seconds
             )
             self._sent = {facts["topic"] for facts in woken}
             return
         for key, facts in self._list_bare().items():
-            answer = find_answer(self._job, facts["call"]["args"])
+            answer = self.job.find_answer(facts["call"]["args"])
             self._tell(key, "answer", answer)
 
-    def _send(self) -> None:
+    def send_raw(self) -> None:
         """Behind the gate the message has no answer: the approval is the message
         itself, a redirection names another tool in it, a malformed one is a text."""
-        answers = {"approval": {"verdict": "approve"}, "redirection": REDIRECTION}
-        raw = answers.get(self._job.raw, "yes, please")
-        for key in self._job.interrupt_ids or self._list_ids():
+        for key in self.job.interrupt_ids or self._list_ids():
             workflow, _, topic = key.partition("|")
-            self._tell(workflow, topic or "answer", raw)
+            self._tell(workflow, topic or "answer", RAW[self.job.raw])
 
     def _tell(self, workflow: str, topic: str, message: Any) -> None:
         DBOS.send(workflow, message, topic)
-        self._sent.add(topic if self._gated else workflow)
+        self._sent.add(topic if self.gated else workflow)
 
     def _list_ids(self) -> list[str]:
-        if self._gated:
-            waiting = list_waiting(self._job.thread)
+        if self.gated:
+            waiting = list_waiting(self.job.thread)
             return [f"{w['workflow']}|{w['topic']}" for w in waiting.values()]
         return list(self._list_bare())
 
@@ -147,7 +126,7 @@ class DbosDriver:
         """The bare calls that wait, by their workflows, which the first one started."""
         return {
             child.workflow_id: facts
-            for child in DBOS.list_workflows(parent_workflow_id=self._job.thread)
+            for child in DBOS.list_workflows(parent_workflow_id=self.job.thread)
             if child.status not in ENDED
             and (facts := DBOS.get_event(child.workflow_id, WAITING_EVENT, 0))
         }
@@ -155,10 +134,10 @@ class DbosDriver:
     def _is_busy(self) -> bool:
         """Whether anything goes on by itself: the loop thinks, or a call neither waits
         nor has ended."""
-        status = DBOS.get_workflow_status(self._job.thread)
+        status = DBOS.get_workflow_status(self.job.thread)
         if status is None or status.status in ENDED:
             return False
-        return self._has_work(self._job.thread)
+        return self._has_work(self.job.thread)
 
     def _has_work(self, loop: str) -> bool:
         state = DBOS.get_event(loop, STATE_EVENT, 0) or {"started": 0}
@@ -172,26 +151,21 @@ class DbosDriver:
         if child.name == "run_loop":
             return self._has_work(child.workflow_id)
         facts = DBOS.get_event(child.workflow_id, WAITING_EVENT, 0)
-        name = facts and (facts["topic"] if self._gated else child.workflow_id)
+        name = facts and (facts["topic"] if self.gated else child.workflow_id)
         return facts is None or name in self._sent
 
-    def _build_report(self) -> Report:
-        status = DBOS.get_workflow_status(self._job.thread)
+    def read_report(self) -> Report:
+        status = DBOS.get_workflow_status(self.job.thread)
         assert status is not None
-        state = DBOS.get_event(self._job.thread, STATE_EVENT, 0) or {}
+        state = DBOS.get_event(self.job.thread, STATE_EVENT, 0) or {}
         replies = state.get("replies", [])
         if status.status != "SUCCESS" and status.status in ENDED:
             return Report("failed", replies=replies, error=repr(status.error))
         values: list[dict[str, Any]] = []
-        if self._gated:
-            values = [*list_waiting(self._job.thread).values()]
+        if self.gated:
+            values = [*list_waiting(self.job.thread).values()]
             pending = [
-                Pending(
-                    f"{facts['workflow']}|{facts['topic']}",
-                    facts["tool"],
-                    facts["tool_call_id"],
-                    {},
-                )
+                Pending.from_facts(f"{facts['workflow']}|{facts['topic']}", facts)
                 for facts in values
             ]
         else:
@@ -219,8 +193,7 @@ def build_loop(job: Job, gated: GatedBox | None) -> Callable[[bool], Awaitable[s
     start_call = start_gated_calls(job, gated) if gated else start_bare_calls(job)
 
     async def think(outer: bool, turn: int) -> list[dict[str, Any]]:
-        script = DELEGATE if outer else job.script
-        return script[turn] if turn < len(script) else []
+        return get_turn(DELEGATE if outer else job.script, turn)
 
     @DBOS.workflow(name="run_loop")
     async def run_loop(outer: bool) -> str:
@@ -263,7 +236,7 @@ def start_gated_calls(job: Job, gated: GatedBox) -> Perform:
             call["args"],
             thread=job.thread,
             call_id=call["id"],
-            details=gated.add_details({"rationale": WORDS}),
+            details=gated.describe(),
         )
 
     return start_call
@@ -274,8 +247,7 @@ def start_bare_calls(job: Job) -> Perform:
     box = build_toolbox(job)
 
     async def run_tool(name: str, args: dict[str, Any]) -> str:
-        function = validate_call(getattr(box, name))
-        return str(await asyncio.to_thread(function, **args))
+        return await asyncio.to_thread(box.run, name, args)
 
     @DBOS.workflow(name="run_bare_call")
     async def run_bare_call(call: dict[str, Any]) -> str:
@@ -294,15 +266,3 @@ def start_bare_calls(job: Job) -> Perform:
         return await DBOS.start_workflow_async(run_bare_call, call)
 
     return start_call
-
-
-class DbosAgent:
-    """The workflow, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(DbosDriver(job), job)
-
-
-def build_agent(variant: str) -> DbosAgent:
-    """The workflow; there is one variant."""
-    return DbosAgent()

@@ -11,12 +11,12 @@ os.environ["LANGSMITH_TRACING"] = "false"  # before the package is imported
 from deepagents import create_deep_agent
 
 from counterseal_client.adapters.deepagents import GateMiddleware, gate_subagents
-from counterseal_client.adapters.langgraph import Graph, resume_graph
+from counterseal_client.adapters.langgraph import Graph, describe_call, resume_graph
 
 from ..scripting import TOOL_NAMES, Script, build_turn
-from ..worker import Job, Report
-from .langchain_agent import JumpingMiddleware, LangChainAgent, build_bare_tools
-from .langchain_model import GatedTools, ScriptedModel, open_store, run_job
+from . import langchain_agent
+from .langchain_agent import JumpingMiddleware, build_bare_tools
+from .langchain_model import ScriptedModel, open_store
 
 INNER = "inner"
 DELEGATE: Script = [
@@ -24,30 +24,23 @@ DELEGATE: Script = [
 ]
 
 
-class DeepAgent(LangChainAgent):
+class Driver(langchain_agent.Driver):
     """The agent. Deep Agents has LangChain's middleware in its batched mode."""
 
-    def run(self, job: Job) -> Report:
-        gated = GatedTools(job) if job.gated else None
-        return run_job(
-            self._build_graph(job, gated),
-            job,
-            gated.gate if gated else None,
-            resume=resume_graph,
-            answer_bare=self._answer_bare,
-            build_raw=self._build_raw,
-        )
+    resume = staticmethod(resume_graph)
 
-    def _build_graph(self, job: Job, gated: GatedTools | None) -> Graph:
+    def build_graph(self) -> Graph:
         """The same functions are tools with and without the gate."""
+        job = self.job
         hostile = [JumpingMiddleware()] if job.hostile else []
         options: dict[str, Any] = {"middleware": hostile}
-        if gated is None:
-            options["interrupt_on"] = self._configure(job, None)
+        if self.gated is None:
+            options["interrupt_on"] = self.configure_bare()
         else:
-            middleware = GateMiddleware(gated.gate, TOOL_NAMES, describe=gated.describe)
-            options["middleware"] = [middleware, *hostile]
-        tools, model = build_bare_tools(job), ScriptedModel(turns=job.script)
+            describe = self.gated.extend(describe_call)
+            gate = GateMiddleware(self.gated.gate, TOOL_NAMES, describe=describe)
+            options["middleware"] = [gate, *hostile]
+        tools, model = build_bare_tools(job), ScriptedModel(script=job.script)
         if job.nested:
             inner = {
                 "name": INNER,
@@ -57,13 +50,8 @@ class DeepAgent(LangChainAgent):
                 "tools": tools,
             }
             options["subagents"] = (
-                gate_subagents([inner], middleware) if gated else [inner]
+                gate_subagents([inner], gate) if self.gated else [inner]
             )
-            tools, model = [], ScriptedModel(turns=DELEGATE)
+            tools, model = [], ScriptedModel(script=DELEGATE)
         store = open_store(job)
         return create_deep_agent(model, tools, checkpointer=store, **options)
-
-
-def build_agent(variant: str) -> DeepAgent:
-    """The agent; there is one variant."""
-    return DeepAgent(variant)

@@ -3,12 +3,11 @@ shows, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sqlite3
 import warnings
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +33,18 @@ from counterseal_client.adapters.google_adk import (
     list_confirmations,
     resume_session,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script, build_turn
+from ..scripting import DONE, WORDS, Script, build_turn, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import GatedBox, build_toolbox, copy_store, find_answer, run_action
+from .driver import ASK, ERASE, MALFORMED, FileDriver
+from .toolbox import GatedBox, build_toolbox
 
 logging.getLogger("google_adk").setLevel(logging.CRITICAL)
 warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]")
 
 APP, USER = "kit", "ada"
+REDIRECTION = {"name": ERASE["name"], "args": ERASE["args"]}
 TRANSFER = [build_turn(("outer_1", "transfer_to_agent", {"agent_name": "inner"}))]
 
 
@@ -56,7 +57,7 @@ class ScriptedModel(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         turn = sum(content.role == "model" for content in llm_request.contents)
-        calls = self.script[turn] if turn < len(self.script) else []
+        calls = get_turn(self.script, turn)
         parts = [types.Part(text=WORDS if calls else DONE)]
         parts += [build_call(call) for call in calls]
         yield LlmResponse(content=types.Content(role="model", parts=parts))
@@ -76,115 +77,91 @@ def build_answer(call_id: str, response: dict[str, Any]) -> types.Part:
     )
 
 
-class GoogleADKDriver:
+class Driver(FileDriver):
     """The agent of one job, with its session in SQLite."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
-        self._service = SqliteSessionService(str(job.store))
-        agent = build_agents(job, self._gated)
+    def open(self, file: Path) -> None:
+        self._service = SqliteSessionService(str(file))
+        agent = build_agents(self.job, self.gated)
         # Only a resumable app goes on after a crash without a message.
-        resumable = ResumabilityConfig(is_resumable=job.action == "rerun")
-        self._app = App(name=APP, root_agent=agent, resumability_config=resumable)
-        self._runner = Runner(app=self._app, session_service=self._service)
+        resumable = ResumabilityConfig(is_resumable=self.job.action == "rerun")
+        app = App(name=APP, root_agent=agent, resumability_config=resumable)
+        self._runner = Runner(app=app, session_service=self._service)
 
-    def start_run(self) -> None:
-        async def create() -> None:
-            await self._service.create_session(
-                app_name=APP, user_id=USER, session_id=self._job.thread
-            )
+    async def start_run(self) -> None:
+        await self._service.create_session(
+            app_name=APP, user_id=USER, session_id=self.job.thread
+        )
+        await self._send([types.Part(text=ASK)])
 
-        asyncio.run(create())
-        self._send([types.Part(text="Please do it.")])
-
-    def repeat_run(self) -> None:
-        """The process died after the tool had asked, and before the
-        session had its answer."""
-        events = self._load().events
+    async def repeat_run(self) -> None:
+        """The process died after the tool had asked, and before the session had its
+        answer."""
+        events = (await self._load()).events
         asked = next(event for event in events if event.get_function_calls())
-        with sqlite3.connect(self._job.store) as database:
+        with sqlite3.connect(self.job.store) as database:
             query = "DELETE FROM events WHERE timestamp > ?"
             database.execute(query, [asked.timestamp])
         database.close()
-        self._send(None, asked.invocation_id)
+        await self._send(None, asked.invocation_id)
 
-    def resume_run(self) -> None:
-        older = copy_store(self._job)
-        if self._gated is None:
-            parts = [
-                build_answer(call.interrupt_id, self._decide_bare(call))
-                for call in self.read_report().pending
-            ]
-            self._send(parts)
-        else:
-            asyncio.run(
-                resume_session(
-                    self._runner,
-                    self._gated.gate,
-                    user_id=USER,
-                    session_id=self._job.thread,
-                    wait_seconds=self._job.wait_seconds,
-                )
-            )
-        if self._job.hostile:
-            self._replay(older)
+    async def resume_gated(self, gate: Gate) -> None:
+        await resume_session(
+            self._runner,
+            gate,
+            user_id=USER,
+            session_id=self.job.thread,
+            wait_seconds=self.job.wait_seconds,
+        )
 
-    def _replay(self, older: Path) -> None:
-        """Hostile: confirm all that waited in an older copy of the session."""
-        self._service = SqliteSessionService(str(older))
-        self._runner = Runner(app=self._app, session_service=self._service)
-        waiting = self.read_report().pending
-        approved = {"confirmed": True}
-        self._send([build_answer(call.interrupt_id, approved) for call in waiting])
-        self._service = SqliteSessionService(str(self._job.store))
+    async def resume_bare(self) -> None:
+        parts = []
+        for call in (await self.read_report()).pending:
+            verdict = self.job.find_answer(call.args)["verdict"]
+            answer = {"confirmed": verdict == "approve"}
+            parts.append(build_answer(call.interrupt_id, answer))
+        await self._send(parts)
 
-    def _decide_bare(self, call: Pending) -> dict[str, Any]:
-        given = find_answer(self._job, call.args)
-        return {"confirmed": given["verdict"] == "approve"}
+    async def approve_all(self) -> None:
+        await self._send_answers({"confirmed": True})
 
-    def send_raw(self) -> None:
+    async def send_raw(self) -> None:
         raw: dict[str, dict[str, Any]] = {
             "approval": {"confirmed": True},
-            "redirection": {
-                "confirmed": True,
-                "payload": {"name": "erase_note", "args": {"to": "ann"}},
-            },
-            "malformed": {"confirmed": "yes, please"},
+            "redirection": {"confirmed": True, "payload": REDIRECTION},
+            "malformed": {"confirmed": MALFORMED},
         }
-        waiting = [call.interrupt_id for call in self.read_report().pending]
-        ids = self._job.interrupt_ids or waiting
-        self._send([build_answer(call_id, raw[self._job.raw]) for call_id in ids])
+        await self._send_answers(raw[self.job.raw], self.job.interrupt_ids)
 
-    def _send(self, parts: list[types.Part] | None, invocation_id: str = "") -> None:
-        message = types.Content(role="user", parts=parts) if parts else None
+    async def _send_answers(
+        self, answer: dict[str, Any], ids: Sequence[str] = ()
+    ) -> None:
+        """Send one answer to these confirmations, or to all that wait."""
+        waiting = [call.interrupt_id for call in (await self.read_report()).pending]
+        await self._send([build_answer(call_id, answer) for call_id in ids or waiting])
 
-        async def run() -> None:
-            async for _ in self._runner.run_async(
-                user_id=USER,
-                session_id=self._job.thread,
-                new_message=message,
-                invocation_id=invocation_id or None,
-            ):
-                pass
+    async def _send(
+        self, parts: list[types.Part] | None, invocation_id: str = ""
+    ) -> None:
+        async for _ in self._runner.run_async(
+            user_id=USER,
+            session_id=self.job.thread,
+            new_message=types.Content(role="user", parts=parts) if parts else None,
+            invocation_id=invocation_id or None,
+        ):
+            pass
 
-        asyncio.run(run())
+    async def _load(self) -> Session:
+        session = await self._service.get_session(
+            app_name=APP, user_id=USER, session_id=self.job.thread
+        )
+        assert session is not None
+        return session
 
-    def _load(self) -> Session:
-        async def load() -> Session:
-            session = await self._service.get_session(
-                app_name=APP, user_id=USER, session_id=self._job.thread
-            )
-            assert session is not None
-            return session
-
-        return asyncio.run(load())
-
-    def read_report(self) -> Report:
-        events = self._load().events
+    async def read_report(self) -> Report:
+        events = (await self._load()).events
         confirmations = list_confirmations(events)
         return Report(
-            "suspended" if confirmations else "finished",
             pending=[read_pending(call) for call in confirmations],
             values=[
                 (call.args or {})["toolConfirmation"].get("payload")
@@ -226,30 +203,12 @@ def build_agents(job: Job, gated: GatedBox | None) -> LlmAgent:
 def build_tools(job: Job, gated: GatedBox | None) -> list[BaseTool]:
     """The tools, behind the gate or confirmed as the documentation shows."""
     if gated is not None:
-
-        def describe(event: Event | None, call_id: str) -> Details:
-            return gated.add_details(describe_call(event, call_id))
-
+        describe = gated.extend(describe_call)
         return [GateTool(tool, describe=describe) for tool in gated.tools.values()]
 
     def ask(**_: Any) -> bool:
         job.ledger.mark("asked")
         return True
 
-    box = build_toolbox(job)
-    return [
-        FunctionTool(getattr(box, name), require_confirmation=ask)
-        for name in TOOL_NAMES
-    ]
-
-
-class GoogleADKAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(GoogleADKDriver(job), job)
-
-
-def build_agent(variant: str) -> GoogleADKAgent:
-    """The agent; there is one variant."""
-    return GoogleADKAgent()
+    functions = build_toolbox(job).functions.values()
+    return [FunctionTool(function, require_confirmation=ask) for function in functions]

@@ -3,9 +3,8 @@ strategy raises out of the run, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +24,12 @@ from counterseal_client.adapters.haystack import (
     resume_agent,
     run_again,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, Turn, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, StoredDriver, build_toolbox, run_action
+from .driver import APPROVAL, ASK, ERASE, RAW, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 @component
@@ -43,8 +43,7 @@ class ScriptedModel:
     def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
         """A turn may stand in several messages."""
         said = {call.id for m in messages for call in m.tool_calls}
-        turns = [turn for turn in self._script if turn[0]["id"] not in said]
-        calls = [ToolCall(c["name"], c["args"], c["id"]) for c in (turns or [[]])[0]]
+        calls = list_calls(find_turn(self._script, said))
         words = WORDS if calls else DONE
         return {"replies": [ChatMessage.from_assistant(words, tool_calls=calls)]}
 
@@ -84,100 +83,79 @@ class RaisingStrategy:
         )
 
 
-class HaystackDriver(StoredDriver):
+class Driver(StoredDriver):
     """The agent of one job, with its messages in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent = build_agents(job, self._gated)
+        self._agent = build_agents(job, self.gated)
 
     def start_run(self) -> None:
-        message = ChatMessage.from_user("Please do it.")
-        self._run(RunPaused(self._job.thread, [message], []))
+        message = ChatMessage.from_user(ASK)
+        self._run(RunPaused(self.job.thread, [message], []))
 
     def repeat_run(self) -> None:
-        self._run(self._load())
+        self._run(RunPaused.from_dict(self.load()))
 
-    def resume_run(self) -> None:
-        before = self._load()
-        if self._gated is None:
-            self._run(before, self._job.answers)
-        else:
-            self._resume(before, self._gated)
-        if self._job.hostile:
-            self._replay(before)
+    def resume_bare(self) -> None:
+        self._run(RunPaused.from_dict(self.load()), self.job.answers)
 
-    def _resume(self, before: RunPaused, gated: GatedBox) -> None:
-        try:
-            found = resume_agent(
-                self._agent, before, gated.gate, wait_seconds=self._job.wait_seconds
-            )
-        except RunPaused as paused:
-            self._keep(paused)
-        else:
-            if found is not None:
-                self._keep(RunPaused(before.thread, found["messages"], []))
+    def resume_gated(self, gate: Gate) -> None:
+        before, seconds = RunPaused.from_dict(self.load()), self.job.wait_seconds
+        self._keep(
+            before,
+            lambda: resume_agent(self._agent, before, gate, wait_seconds=seconds),
+        )
 
-    def _replay(self, before: RunPaused) -> None:
-        """Hostile: run an older copy of the messages, with an approval of all."""
-        kept = self._store.load_state()
-        self._run(before, {"*": {"verdict": "approve"}})
-        self._store.save_state(kept)
+    def approve_all(self, older: Any) -> None:
+        self._run(RunPaused.from_dict(older), {"*": APPROVAL})
 
     def send_raw(self) -> None:
-        """Behind the gate a run has no answers, so a redirection is a
-        stored call of another tool, and a malformed answer a context that is none."""
-        raw: dict[str, Any] = {
-            "approval": {"verdict": "approve"},
-            "redirection": {
-                "verdict": "modify",
-                "tool": "erase_note",
-                "args": {"to": "ann"},
-            },
-            "malformed": "yes, please",
-        }
-        stored = self._load()
-        if self._gated and self._job.raw == "redirection":
+        """Behind the gate a run has no answers, so a redirection is a stored call of
+        another tool, and a malformed answer a context that is none."""
+        stored = RunPaused.from_dict(self.load())
+        if self.gated and self.job.raw == "redirection":
             call = replace(
                 stored.messages[-1].tool_calls[0],
-                tool_name="erase_note",
-                arguments={"to": "ann"},
+                tool_name=ERASE["name"],
+                arguments=ERASE["args"],
             )
             stored.messages[-1] = ChatMessage.from_assistant(tool_calls=[call])
-        self._run(stored, {"*": raw[self._job.raw]})
+        self._run(stored, {"*": RAW[self.job.raw]})
 
     def _run(self, stored: RunPaused, answers: Mapping[str, Any] | None = None) -> None:
         """Run from stored messages. Haystack alone begins with the model, so that the
         pending message of the model is left out."""
+
+        def run_bare() -> Any:
+            messages = [m for m in stored.messages if not is_unanswered(m, stored)]
+            context = {"answers": answers or {}}
+            return self._agent.run(messages=messages, hook_context=context)
+
+        gated = self.gated is not None
+        self._keep(
+            stored, lambda: run_again(self._agent, stored) if gated else run_bare()
+        )
+
+    def _keep(self, before: RunPaused, run: Callable[[], Any]) -> None:
+        """Run and store how the run stands; nothing if it did not go on."""
         try:
-            if self._gated:
-                found = run_again(self._agent, stored)
-            else:
-                messages = [m for m in stored.messages if not is_unanswered(m, stored)]
-                context = {"answers": answers or {}}
-                found = self._agent.run(messages=messages, hook_context=context)
+            found = run()
         except RunPaused as paused:
-            self._keep(paused)
+            self.save(paused.to_dict())
         except Undecided:
-            script = self._job.script
-            calls = [ToolCall(c["name"], c["args"], c["id"]) for c in script[0]]
+            calls = list_calls(self.job.script[0])
             pending = ChatMessage.from_assistant(WORDS, tool_calls=calls)
-            begun = ChatMessage.from_user("Please do it.")
-            self._keep(RunPaused(stored.thread, [begun, pending], []))
+            begun = ChatMessage.from_user(ASK)
+            self.save(RunPaused(before.thread, [begun, pending], []).to_dict())
         else:
-            self._keep(RunPaused(stored.thread, found["messages"], []))
-
-    def _keep(self, paused: RunPaused) -> None:
-        self._store.save_state(json.dumps(paused.to_dict()))
-
-    def _load(self) -> RunPaused:
-        return RunPaused.from_dict(json.loads(self._store.load_state()))
+            if found is not None:
+                self.save(RunPaused(before.thread, found["messages"], []).to_dict())
 
     def read_report(self) -> Report:
-        stored = self._load()
+        stored = RunPaused.from_dict(self.load())
         last = stored.messages[-1]
         return Report(
-            "suspended" if last.tool_calls else "finished",
             pending=[
                 Pending(str(call.id), call.tool_name, str(call.id), call.arguments)
                 for call in last.tool_calls
@@ -188,8 +166,13 @@ class HaystackDriver(StoredDriver):
                 for message in stored.messages
                 for result in message.tool_call_results
             ],
-            final="" if last.tool_calls else last.text or "",
+            final=last.text or "",
         )
+
+
+def list_calls(turn: Turn) -> list[ToolCall]:
+    """The calls of a turn."""
+    return [ToolCall(call["name"], call["args"], call["id"]) for call in turn]
 
 
 def is_unanswered(message: ChatMessage, stored: RunPaused) -> bool:
@@ -203,9 +186,7 @@ def build_agents(job: Job, gated: GatedBox | None) -> Agent:
     if gated is None:
         return build_bare_agent(job, model)
 
-    def describe(message: ChatMessage, call_id: str) -> Details:
-        return gated.add_details(describe_call(message, call_id))
-
+    describe = gated.extend(describe_call)
     agent = build_gated_agent(
         model, GateHook([*gated.tools.values()], describe=describe)
     )
@@ -223,8 +204,8 @@ def build_gated_agent(model: ScriptedModel, hook: GateHook) -> Agent:
 
 def build_bare_agent(job: Job, model: ScriptedModel) -> Agent:
     """An agent whose tools are confirmed as the documentation shows."""
-    box = build_toolbox(job)
-    tools = [create_tool_from_function(getattr(box, name)) for name in TOOL_NAMES]
+    functions = build_toolbox(job).functions.values()
+    tools = [create_tool_from_function(function) for function in functions]
     hook = ConfirmationHook({"*": RaisingStrategy(job)})
     agent = Agent(chat_generator=model, tools=tools, hooks={"before_tool": [hook]})
     if not job.nested:
@@ -237,15 +218,3 @@ def build_bare_agent(job: Job, model: ScriptedModel) -> Agent:
     schema = {"type": "object", "properties": {"task": {"type": "string"}}}
     nested = Tool("delegate", "Hand a task on.", schema, delegate)
     return Agent(chat_generator=ScriptedModel(DELEGATE), tools=[nested])
-
-
-class HaystackAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(HaystackDriver(job), job)
-
-
-def build_agent(variant: str) -> HaystackAgent:
-    """The agent; there is one variant."""
-    return HaystackAgent()

@@ -7,7 +7,6 @@ HumanLayer's hosted service has ended, so bare its backend is a table in SQLite.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,23 +15,18 @@ from typing import Any
 from humanlayer import FunctionCall, FunctionCallSpec, FunctionCallStatus
 from humanlayer import HumanLayer as BareHumanLayer
 from humanlayer.core.protocol import AgentBackend, AgentStore
-from pydantic import ValidationError, validate_call
+from pydantic import ValidationError
 
 from counterseal_client.adapters.attempts import check_call_ids
 from counterseal_client.adapters.decisions import describe_waiting
 from counterseal_client.adapters.humanlayer import HumanLayer
+from counterseal_client.gate import Gate
 from counterseal_client.tool_errors import ApprovalPending
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, Script
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
+from .driver import ERASE, MALFORMED, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 Call = dict[str, Any]
 
@@ -78,52 +72,50 @@ class TableStore(AgentStore[FunctionCall, FunctionCallStatus], AgentBackend):
         return found
 
 
-class HumanLayerDriver(StoredDriver):
+class Driver(StoredDriver):
     """The loop of one job, with its messages in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._tools: GatedTools | BareTools = (
-            GatedTools(job, self._gated) if self._gated else BareTools(job)
-        )
-
-    @property
-    def _state(self) -> dict[str, Any]:
-        return dict(json.loads(self._store.load_state() or "{}"))
+        self._tools: Any = GatedTools(job, self.gated) if self.gated else BareTools(job)
 
     def start_run(self) -> None:
         self._run({"outer": [], "inner": [], "waiting": []})
 
     def repeat_run(self) -> None:
-        self._run(self._state)
+        self._run(self.load())
 
-    def resume_run(self) -> None:
-        if isinstance(self._tools, BareTools):
-            for call in self._state["waiting"]:
-                answer = find_answer(self._job, call["args"])
-                self._tools.answer(call["id"], answer)
-        self._run(self._state)
-        if self._job.hostile:  # sends the refused calls to the tools once more
-            for turn in self._job.script:
-                for call in turn:
-                    self._tools.send_again(call)
+    def resume_gated(self, gate: Gate) -> None:
+        self._run(self.load())
+
+    def resume_bare(self) -> None:
+        state = self.load()
+        for call in state["waiting"]:
+            self._tools.answer(call["id"], self.job.find_answer(call["args"]))
+        self._run(state)
+
+    def replay(self, older: Any) -> None:
+        """Send the refused calls to the tools once more."""
+        for turn in self.job.script:
+            for call in turn:
+                self._tools.send_again(call)
 
     def send_raw(self) -> None:
-        """Behind the gate a call takes no answer: the approval only
-        runs the loop again, a redirection is a stored call of another tool, and a
-        malformed answer a message."""
-        state = self._state
-        ids = self._job.interrupt_ids or [call["id"] for call in state["waiting"]]
-        if isinstance(self._tools, BareTools):
-            verdict = "yes, please" if self._job.raw == "malformed" else "approve"
+        """Behind the gate a call takes no answer: the approval only runs the loop
+        again, a redirection is a stored call of another tool, and a malformed answer a
+        message."""
+        state = self.load()
+        ids = self.job.interrupt_ids or [call["id"] for call in state["waiting"]]
+        if self.gated is None:
+            verdict = MALFORMED if self.job.raw == "malformed" else "approve"
             for call_id in ids:
                 with suppress(ValidationError):
                     self._tools.answer(call_id, {"verdict": verdict})
-        elif self._job.raw == "redirection":
-            changed = {"name": "erase_note", "args": {"to": "ann"}}
+        elif self.job.raw == "redirection":
+            changed = {"name": ERASE["name"], "args": ERASE["args"]}
             state["outer"][-1]["calls"][0].update(changed)
-        elif self._job.raw == "malformed":
-            state["outer"].append({"role": "user", "text": "yes, please"})
+        elif self.job.raw == "malformed":
+            state["outer"].append({"role": "user", "text": MALFORMED})
         self._run(state)
 
     def _run(self, state: dict[str, Any]) -> None:
@@ -134,32 +126,26 @@ class HumanLayerDriver(StoredDriver):
             state["waiting"] = suspended.waiting
         else:
             state["waiting"] = []
-        self._store.save_state(json.dumps(state))
+        self.save(state)
 
     def _build_loop(self, state: dict[str, Any]) -> Callable[[], str]:
-        script, messages = self._job.script, state["outer"]
-        if not self._job.nested:
-            return lambda: run_loop(script, messages, self._perform)
+        script, messages = self.job.script, state["outer"]
+        if not self.job.nested:
+            return lambda: run_loop(script, messages, self._tools.perform)
         inner = state["inner"]
 
         def delegate(calls: list[Call]) -> list[str]:
-            return [run_loop(script, inner, self._perform)]
+            return [run_loop(script, inner, self._tools.perform)]
 
         return lambda: run_loop(DELEGATE, messages, delegate)
 
-    def _perform(self, calls: list[Call]) -> list[str]:
-        return self._tools.perform(calls)
-
     def read_report(self) -> Report:
-        state = self._state
+        state = self.load()
         waiting, messages = state["waiting"], state["outer"]
         done = bool(messages) and messages[-1].get("text") == DONE
         return Report(
             "finished" if done else "suspended",
-            pending=[
-                Pending(call["id"], call["name"], call["id"], call["args"])
-                for call in waiting
-            ],
+            pending=[Pending.from_call(call) for call in waiting],
             values=[call["facts"] for call in waiting if "facts" in call],
             replies=[text for m in messages for text in m.get("replies", [])],
             final=DONE if done else "",
@@ -188,11 +174,11 @@ class GatedTools:
             gated.gate,
             run_id=job.thread,
             wait_seconds=job.wait_seconds,
-            details=gated.add_details({"rationale": WORDS}),
+            details=gated.describe(),
         )
-        box = build_toolbox(job)
         self._tools = {
-            name: self._hl.require_approval()(getattr(box, name)) for name in TOOL_NAMES
+            name: self._hl.require_approval()(function)
+            for name, function in build_toolbox(job).functions.items()
         }
 
     def perform(self, calls: list[Call]) -> list[str]:
@@ -246,7 +232,7 @@ class BareTools:
 
     def _run(self, name: str, args: dict[str, Any]) -> str:
         try:
-            return str(validate_call(getattr(self._box, name))(**args))
+            return self._box.run(name, args)
         except ValidationError as error:
             return str(error)
 
@@ -259,15 +245,3 @@ class BareTools:
 
     def send_again(self, call: Call) -> Any:
         return self._run(call["name"], call["args"])
-
-
-class HumanLayerAgent:
-    """The loop, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(HumanLayerDriver(job), job)
-
-
-def build_agent(variant: str) -> HumanLayerAgent:
-    """The loop; there is one variant."""
-    return HumanLayerAgent()

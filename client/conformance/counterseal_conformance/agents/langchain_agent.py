@@ -3,7 +3,8 @@ and with Counterseal."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
@@ -13,21 +14,14 @@ from langchain.agents.middleware import (
 )
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.types import Command
 
 from counterseal_client.adapters.langchain import resume_agent, review_by_gate
-from counterseal_client.adapters.langgraph import Graph
+from counterseal_client.adapters.langgraph import Graph, build_tool, describe_call
 
-from ..scripting import TOOL_NAMES
-from ..worker import Job, Report
-from .langchain_model import (
-    GatedTools,
-    ScriptedModel,
-    build_delegate,
-    open_store,
-    read_report,
-    run_job,
-)
+from ..scripting import TOOL_NAMES, Script
+from ..worker import Job, Pending
+from .driver import ERASE, MALFORMED
+from .langchain_model import GraphDriver, ScriptedModel, build_delegate, open_store
 from .toolbox import DELEGATE, build_toolbox
 
 
@@ -50,74 +44,78 @@ class JumpingMiddleware(AgentMiddleware[Any, Any, Any]):
         return {"messages": [message], "jump_to": "tools"}
 
 
-class LangChainAgent:
+class Driver(GraphDriver):
     """The agent in one mode of the middleware."""
 
-    def __init__(self, variant: str) -> None:
-        self._mode: Literal["batched", "per_call"] = (
-            "per_call" if variant == "langchain-per-call" else "batched"
-        )
+    resume: Callable[..., object] = staticmethod(resume_agent)
 
-    def run(self, job: Job) -> Report:
-        gated = GatedTools(job) if job.gated else None
-        graph = self._build_graph(job, gated)
-        return run_job(
-            graph,
-            job,
-            gated.gate if gated else None,
-            resume=resume_agent,
-            answer_bare=self._answer_bare,
-            build_raw=self._build_raw,
-        )
+    def __init__(self, job: Job) -> None:
+        self._per_call = job.variant == "langchain-per-call"
+        super().__init__(job)
 
-    def _build_raw(self, raw: str) -> Any:
+    def build_raw(self) -> Any:
         """An answer as the middleware's mode has it."""
-        if raw == "malformed":
-            return "yes, please"
+        if self.job.raw == "malformed":
+            return MALFORMED
         decision: dict[str, Any] = {"type": "approve"}
-        if raw == "redirection":
-            action = {"name": "erase_note", "args": {"to": "ann"}}
+        if self.job.raw == "redirection":
+            action = {"name": ERASE["name"], "args": ERASE["args"]}
             decision = {"type": "edit", "edited_action": action}
-        return decision if self._mode == "per_call" else {"decisions": [decision]}
+        return self._join([decision])
 
-    def _build_graph(self, job: Job, gated: GatedTools | None) -> Graph:
-        tools = gated.build_tools() if gated else build_bare_tools(job)
-        inner = self._build_agent(job, tools, gated, job.script, store=None)
+    def build_answers(self, pending: list[Pending]) -> dict[str, Any]:
+        """Each interrupt has the decision on its calls, as the documentation says."""
+        by_interrupt: dict[str, list[Any]] = {}
+        for call in pending:
+            decision = build_decision(self.job.find_answer(call.args), call.tool)
+            by_interrupt.setdefault(call.interrupt_id, []).append(decision)
+        return {key: self._join(decisions) for key, decisions in by_interrupt.items()}
+
+    def _join(self, decisions: list[Any]) -> Any:
+        return decisions[0] if self._per_call else {"decisions": decisions}
+
+    def build_graph(self) -> Graph:
+        job, store = self.job, open_store(self.job)
+        tools = build_bare_tools(job)
+        if self.gated:
+            describe = self.gated.extend(describe_call)
+            gated = self.gated.tools.values()
+            tools = [build_tool(tool, describe=describe) for tool in gated]
         if not job.nested:
-            store = open_store(job)
-            return self._build_agent(job, tools, gated, job.script, store=store)
-        delegate, store = build_delegate(inner), open_store(job)
-        return self._build_agent(job, [delegate], None, DELEGATE, store=store)
+            return self._build_agent(job.script, tools, self.configure(), store)
+        inner = self._build_agent(job.script, tools, self.configure(), None)
+        bare = self.configure_bare()
+        return self._build_agent(DELEGATE, [build_delegate(inner)], bare, store)
 
     def _build_agent(
-        self,
-        job: Job,
-        tools: list[BaseTool],
-        gated: GatedTools | None,
-        script: Any,
-        *,
-        store: Any,
+        self, script: Script, tools: list[BaseTool], reviewed: Any, store: Any
     ) -> Graph:
         review = HumanInTheLoopMiddleware(
-            self._configure(job, gated), interrupt_mode=self._mode
+            reviewed, interrupt_mode="per_call" if self._per_call else "batched"
         )
-        hostile = [JumpingMiddleware()] if job.hostile else []
+        hostile = [JumpingMiddleware()] if self.job.hostile else []
         return create_agent(
-            ScriptedModel(turns=script),
+            ScriptedModel(script=script),
             tools=tools,
             middleware=[review, *hostile],
             checkpointer=store,
         )
 
-    def _configure(self, job: Job, gated: GatedTools | None) -> dict[str, Any]:
-        if gated is not None:
-            return {
-                name: review_by_gate(tool, describe=gated.describe)
-                for name, tool in gated.tools.items()
-            }
+    def configure(self) -> dict[str, Any]:
+        """What the middleware does about each tool."""
+        if self.gated is None:
+            return self.configure_bare()
+        describe = self.gated.extend(describe_call)
+        return {
+            name: review_by_gate(tool, describe=describe)
+            for name, tool in self.gated.tools.items()
+        }
+
+    def configure_bare(self) -> dict[str, Any]:
+        """The same, as the documentation shows."""
 
         def describe(call: Any, *_: Any) -> str:
-            job.ledger.mark("described")
+            self.job.ledger.mark("described")
             return f"Review {call['name']}."
 
         allowed = ["approve", "edit", "reject"]
@@ -125,22 +123,6 @@ class LangChainAgent:
             name: {"allowed_decisions": allowed, "description": describe}
             for name in TOOL_NAMES
         }
-
-    def _answer_bare(self, graph: Graph, config: Any, job: Job) -> None:
-        """Give each interrupt the decision on its calls, as the documentation says."""
-        report = read_report(graph, config)
-        by_interrupt: dict[str, list[Any]] = {}
-        for call in report.pending:
-            given = job.answers.get(call.args.get("to", "")) or job.answers["*"]
-            decision = build_decision(given, call.tool)
-            by_interrupt.setdefault(call.interrupt_id, []).append(decision)
-        answers = {
-            interrupt: decisions[0]
-            if self._mode == "per_call"
-            else {"decisions": decisions}
-            for interrupt, decisions in by_interrupt.items()
-        }
-        graph.invoke(Command(resume=answers), config)
 
 
 def build_decision(given: dict[str, Any], name: str) -> dict[str, Any]:
@@ -155,9 +137,5 @@ def build_decision(given: dict[str, Any], name: str) -> dict[str, Any]:
 
 def build_bare_tools(job: Job) -> list[BaseTool]:
     """The same functions without a gate."""
-    box = build_toolbox(job)
-    return [StructuredTool.from_function(getattr(box, name)) for name in TOOL_NAMES]
-
-
-def build_agent(variant: str) -> LangChainAgent:
-    return LangChainAgent(variant)
+    functions = build_toolbox(job).functions.values()
+    return [StructuredTool.from_function(function) for function in functions]

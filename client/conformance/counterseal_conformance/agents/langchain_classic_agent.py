@@ -3,7 +3,7 @@ documentation shows, or with Counterseal's adapter."""
 
 from __future__ import annotations
 
-import json
+from contextlib import suppress
 from typing import Any
 
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
@@ -11,7 +11,6 @@ from langchain_community.callbacks.human import (
     HumanApprovalCallbackHandler,
     HumanRejectedException,
 )
-from langchain_core.agents import AgentAction
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -27,16 +26,17 @@ from counterseal_client.adapters.langchain_classic import (
     resume_run,
     start_run,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, StoredDriver, build_toolbox, run_action
+from .driver import APPROVAL, ASK, ERASE, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 PROMPT = ChatPromptTemplate.from_messages(
     [("human", "{input}"), ("placeholder", "{agent_scratchpad}")]
 )
-INPUTS = {"input": "Please do it."}
+INPUTS = {"input": ASK}
 
 
 class ScriptedModel(BaseChatModel):
@@ -58,8 +58,8 @@ class ScriptedModel(BaseChatModel):
             if isinstance(message, AIMessage)
             for call in message.tool_calls
         }
-        turns = [turn for turn in self.script if turn[0]["id"] not in said]
-        message = AIMessage(WORDS, tool_calls=turns[0]) if turns else AIMessage(DONE)
+        calls = find_turn(self.script, said)
+        message = AIMessage(WORDS if calls else DONE, tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
@@ -71,76 +71,64 @@ class Undecided(Exception):
         super().__init__("nobody has decided")
 
 
-class ClassicDriver(StoredDriver):
+class Driver(StoredDriver):
     """The executor of one job. Behind the gate its run is kept in a file; LangChain
     alone keeps nothing, so that a bare run begins again."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self._report: Report | None = None
+    _report: Report | None = None
 
     def start_run(self) -> None:
-        if self._gated:
-            self._continue(start_run(dict(INPUTS), thread=self._job.thread))
+        if self.gated:
+            self._go_on(start_run(dict(INPUTS), thread=self.job.thread))
         else:
             self._run_bare({})
 
     def repeat_run(self) -> None:
-        if self._gated:
-            self._continue(self._load())
+        if self.gated:
+            self._go_on(StoredRun.from_dict(self.load()))
         else:
             self._run_bare({})
 
-    def resume_run(self) -> None:
-        if self._gated is None:
-            self._run_bare(self._job.answers)
-            return
-        executor = build_gated(self._job, self._gated)
-        seconds = self._job.wait_seconds
-        before = self._store.load_state()
-        found = resume_run(
-            executor, self._load(), self._gated.gate, wait_seconds=seconds
-        )
+    def resume_gated(self, gate: Gate) -> None:
+        run, seconds = StoredRun.from_dict(self.load()), self.job.wait_seconds
+        found = resume_run(self._build_gated(), run, gate, wait_seconds=seconds)
         if found is not None:
-            self._keep(found)
-        if self._job.hostile:  # runs an older copy of the run
-            kept = self._store.load_state()
-            self._continue(StoredRun.from_dict(json.loads(before)))
-            self._store.save_state(kept)
+            self.save(found.to_dict())
+
+    def resume_bare(self) -> None:
+        self._run_bare(self.job.answers)
+
+    def approve_all(self, older: Any) -> None:
+        if self.gated:
+            self._go_on(StoredRun.from_dict(older))
 
     def send_raw(self) -> None:
-        """Behind the gate a run takes no answer: the approval only runs
-        it again, a redirection is a stored call of another tool, and a malformed answer
-        a stored run without its inputs."""
-        raw = self._job.raw
-        if self._gated is None:
-            self._run_bare({"*": {"verdict": "approve"} if raw == "approval" else raw})
+        """Behind the gate a run takes no answer: the approval only runs it again, a
+        redirection is a stored call of another tool, and a malformed answer a stored
+        run without its inputs."""
+        raw = self.job.raw
+        if self.gated is None:
+            self._run_bare({"*": APPROVAL if raw == "approval" else raw})
             return
-        run = self._load()
+        run = StoredRun.from_dict(self.load())
         if raw == "redirection":
             action = run.turns[-1].actions[0]
-            action.tool, action.tool_input = "erase_note", {"to": "ann"}
+            action.tool, action.tool_input = ERASE["name"], ERASE["args"]
         elif raw == "malformed":
             run.inputs.clear()
-        kept = self._store.load_state()
-        try:
-            self._continue(run)
-        except KeyError:  # the prompt has no input
-            self._store.save_state(kept)
+        with suppress(KeyError):  # the prompt has no input
+            self._go_on(run)
 
-    def _load(self) -> StoredRun:
-        return StoredRun.from_dict(json.loads(self._store.load_state()))
+    def _go_on(self, run: StoredRun) -> None:
+        self.save(self._build_gated().continue_run(run).to_dict())
 
-    def _keep(self, run: StoredRun) -> None:
-        self._store.save_state(json.dumps(run.to_dict()))
-
-    def _continue(self, run: StoredRun) -> None:
-        assert self._gated is not None
-        self._keep(build_gated(self._job, self._gated).continue_run(run))
+    def _build_gated(self) -> GateExecutor:
+        assert self.gated is not None
+        return build_gated(self.job, self.gated)
 
     def _run_bare(self, answers: dict[str, Any]) -> None:
-        executor = build_bare(self._job, answers)
-        self._store.save_state(json.dumps({"begun": True}))
+        executor = build_bare(self.job, answers)
+        self.save({"begun": True})
         try:
             found = executor.invoke(INPUTS)
         except Undecided as undecided:
@@ -157,15 +145,14 @@ class ClassicDriver(StoredDriver):
     def read_report(self) -> Report:
         if self._report is not None:
             return self._report
-        if self._gated is None:
+        if self.gated is None:
             # Nothing is stored but that the run once began.
-            return Report("suspended" if self._store.load_state() else "failed")
-        run = self._load()
+            return Report("suspended" if self.load() else "failed")
+        run = StoredRun.from_dict(self.load())
         return Report(
             "finished" if run.output else "suspended",
             pending=[
-                Pending(facts["proposal"], facts["tool"], facts["tool_call_id"], {})
-                for facts in run.waiting
+                Pending.from_facts(facts["proposal"], facts) for facts in run.waiting
             ],
             values=list(run.waiting),
             replies=[text for turn in run.turns for text in turn.texts.values()],
@@ -181,10 +168,7 @@ def build_agent_runnable(script: Script, tools: list[BaseTool]) -> Any:
 def build_gated(job: Job, gated: GatedBox) -> GateExecutor:
     """The executor with the gate's tools. A nested one runs in the tool `delegate` with
     a stored run of its own."""
-
-    def describe(action: AgentAction) -> Details:
-        return gated.add_details(describe_action(action))
-
+    describe = gated.extend(describe_action)
     tools: list[BaseTool] = [build_tool(tool) for tool in gated.tools.values()]
     agent = build_agent_runnable(job.script, tools)
     inner = GateExecutor(agent=agent, tools=tools, describe=describe)
@@ -197,10 +181,8 @@ def build_gated(job: Job, gated: GatedBox) -> GateExecutor:
 
 def build_bare(job: Job, answers: dict[str, Any]) -> AgentExecutor:
     """The executor with a handler that asks people."""
-    box = build_toolbox(job)
-    tools: list[BaseTool] = [
-        StructuredTool.from_function(getattr(box, name)) for name in TOOL_NAMES
-    ]
+    functions = build_toolbox(job).functions.values()
+    tools: list[BaseTool] = [StructuredTool.from_function(one) for one in functions]
     calls = [call for turn in job.script for call in turn]
 
     def approve(text: str) -> bool:
@@ -227,15 +209,3 @@ def build_bare(job: Job, answers: dict[str, Any]) -> AgentExecutor:
     nested = StructuredTool.from_function(delegate)
     outer = build_agent_runnable(DELEGATE, [nested])
     return AgentExecutor(agent=outer, tools=[nested], return_intermediate_steps=True)
-
-
-class ClassicAgent:
-    """The executor, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(ClassicDriver(job), job)
-
-
-def build_agent(variant: str) -> ClassicAgent:
-    """The executor; there is one variant."""
-    return ClassicAgent()

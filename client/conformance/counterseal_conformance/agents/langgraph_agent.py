@@ -3,67 +3,57 @@ documentation shows, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command, interrupt
+from langgraph.types import interrupt
 
-from counterseal_client.adapters.langgraph import Graph, resume_graph
+from counterseal_client.adapters.langgraph import Graph, build_tool, describe_call
 
-from ..scripting import TOOL_NAMES
-from ..worker import Job, Report
-from .langchain_model import (
-    GatedTools,
-    ScriptedModel,
-    build_delegate,
-    open_store,
-    read_report,
-    run_job,
-)
+from ..worker import Job, Pending
+from .driver import APPROVAL, ERASE, MALFORMED
+from .langchain_model import GraphDriver, ScriptedModel, build_delegate, open_store
 from .toolbox import DELEGATE, build_toolbox
 
 RAW: dict[str, Any] = {
-    "approval": {"verdict": "approve"},
-    "redirection": {"verdict": "modify", "name": "erase_note", "args": {"to": "ann"}},
-    "malformed": "yes, please",
+    "approval": APPROVAL,
+    "redirection": {"verdict": "modify", "name": ERASE["name"], "args": ERASE["args"]},
+    "malformed": MALFORMED,
 }
 """Answers in the form that the tools without a gate understand."""
 
 
-class LangGraphAgent:
+class Driver(GraphDriver):
     """The graph, bare and with Counterseal."""
 
-    def run(self, job: Job) -> Report:
-        gated = GatedTools(job) if job.gated else None
-        return run_job(
-            build_graph(job, gated),
-            job,
-            gated.gate if gated else None,
-            resume=resume_graph,
-            answer_bare=answer_bare,
-            build_raw=RAW.__getitem__,
-        )
+    def build_graph(self) -> Graph:
+        """A nested graph sits behind the tool `delegate`."""
+        job = self.job
+        tools = build_bare_tools(job)
+        if self.gated:
+            describe = self.gated.extend(describe_call)
+            gated = self.gated.tools.values()
+            tools = [build_tool(tool, describe=describe) for tool in gated]
+        if not job.nested:
+            return compile_graph(job, tools, job.script, open_store(job))
+        delegate = build_delegate(compile_graph(job, tools, job.script, None))
+        return compile_graph(job, [delegate], DELEGATE, open_store(job))
 
+    def build_raw(self) -> Any:
+        return RAW[self.job.raw]
 
-def build_graph(job: Job, gated: GatedTools | None) -> Graph:
-    """The agent's graph; a nested one sits behind the tool `delegate`."""
-    tools = gated.build_tools() if gated else build_bare_tools(job)
-    if not job.nested:
-        return compile_graph(job, tools, job.script, open_store(job))
-    inner = compile_graph(job, tools, job.script, None)
-
-    delegate = build_delegate(inner)
-    return compile_graph(job, [delegate], DELEGATE, open_store(job))
+    def build_answers(self, pending: list[Pending]) -> dict[str, Any]:
+        return {call.interrupt_id: self.job.find_answer(call.args) for call in pending}
 
 
 def compile_graph(job: Job, tools: list[BaseTool], script: Any, store: Any) -> Graph:
     """Model and tools in a loop. A hostile node beside them runs the first calls once
     more when the model is done."""
-    model = ScriptedModel(turns=script)
+    model = ScriptedModel(script=script)
     node = ToolNode(tools)
     graph = StateGraph(MessagesState)
     graph.add_node(
@@ -93,11 +83,8 @@ def repeat_first_calls(state: MessagesState) -> dict[str, Any]:
 
 def build_bare_tools(job: Job) -> list[BaseTool]:
     """Tools that ask for an approval as the documentation of `interrupt` shows."""
-    box = build_toolbox(job)
 
-    def wrap(name: str) -> BaseTool:
-        function = getattr(box, name)
-
+    def wrap(name: str, function: Callable[..., Any]) -> BaseTool:
         def run(**arguments: Any) -> Any:
             job.ledger.mark("asked")
             answer = interrupt({"name": name, "args": {**arguments}})
@@ -110,18 +97,4 @@ def build_bare_tools(job: Job) -> list[BaseTool]:
             run, name=name, description=function.__doc__, args_schema=schema
         )
 
-    return [wrap(name) for name in TOOL_NAMES]
-
-
-def answer_bare(graph: Graph, config: Any, job: Job) -> None:
-    """Give each interrupt its own answer, by id."""
-    answers = {
-        call.interrupt_id: job.answers.get(call.args.get("to", "")) or job.answers["*"]
-        for call in read_report(graph, config).pending
-    }
-    graph.invoke(Command(resume=answers), config)
-
-
-def build_agent(variant: str) -> LangGraphAgent:
-    """The agent; there is one variant."""
-    return LangGraphAgent()
+    return [wrap(*item) for item in build_toolbox(job).functions.items()]

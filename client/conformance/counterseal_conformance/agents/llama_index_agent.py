@@ -4,10 +4,8 @@ event, bare as the documentation shows, or through Counterseal's adapter."""
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
-from pydantic import validate_call
 from workflows import Context, Workflow, step
 from workflows.events import (
     Event,
@@ -30,11 +28,12 @@ from counterseal_client.adapters.llama_index import (
     run_until_idle,
     run_workflow,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, WORDS, Script
+from ..scripting import DONE, Script, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, StoredDriver, build_toolbox, run_action
+from .driver import RAW, REDIRECTION, Step, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 NESTED_SECONDS = 5.0
 """After which the bare outer step gives up on the nested workflow, which waits."""
@@ -80,9 +79,9 @@ class ToolWorkflow(Workflow):
     ) -> CallEvent | StopEvent | None:
         """The model's next turn."""
         turn = await ctx.store.get("turn", 0)
-        if turn >= len(self._script):
+        calls = get_turn(self._script, turn)
+        if not calls:
             return StopEvent(result=DONE)
-        calls = self._script[turn]
         await ctx.store.set("turn", turn + 1)
         await ctx.store.set("count", len(calls))
         if self._job.gated:
@@ -115,8 +114,8 @@ class GatedTools:
         self._gated = gated
 
     async def perform(self, ctx: Context, call: dict[str, Any]) -> str:
-        details: Details = self._gated.add_details({"rationale": WORDS})
-        tool = self._gated.tools[call["name"]]
+        """The result of a call."""
+        tool, details = self._gated.tools[call["name"]], self._gated.describe()
         return await perform_tool(
             ctx, tool, call["args"], call_id=call["id"], details=details
         )
@@ -141,8 +140,8 @@ class BareTools:
         answer = answered.answer
         if answer["verdict"] == "reject":
             return f"Rejected: {answer.get('reason', '')}"
-        function = getattr(self._box, answer.get("tool", call["name"]))
-        return str(validate_call(function)(**(answer.get("args") or call["args"])))
+        tool = answer.get("tool", call["name"])
+        return self._box.run(tool, answer.get("args") or call["args"])
 
 
 class NestedTools:
@@ -158,80 +157,61 @@ class NestedTools:
         return str(await asyncio.wait_for(self._inner.run(), NESTED_SECONDS))
 
 
-class LlamaIndexDriver(StoredDriver):
+class Driver(StoredDriver):
     """The workflow of one job, with its context in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        tools = GatedTools(self._gated) if self._gated else BareTools(job)
+        tools = GatedTools(self.gated) if self.gated else BareTools(job)
         self._workflow: Workflow = ToolWorkflow(job.script, job, tools)
         if job.nested:
             nested = NestedTools(job, self._workflow)
             self._workflow = ToolWorkflow(DELEGATE, job, nested)
 
-    def start_run(self) -> None:
-        run = run_workflow(self._workflow, thread=self._job.thread)
-        asyncio.run(self._keep(run))
+    def start_run(self) -> Step:
+        return self._keep(run_workflow(self._workflow, thread=self.job.thread))
 
-    def repeat_run(self) -> None:
-        asyncio.run(self._keep(restore_workflow(self._workflow, self._context)))
+    def repeat_run(self) -> Step:
+        return self._keep(restore_workflow(self._workflow, self.load()["context"]))
 
-    def resume_run(self) -> None:
-        before = self._store.load_state()
-        if self._gated is None:
-            answers = [self._decide_bare(call) for call in self._pending]
-            asyncio.run(self._keep(self._answer(answers)))
-        else:
-            run = resume_workflow(
-                self._workflow,
-                self._context,
-                self._gated.gate,
-                wait_seconds=self._job.wait_seconds,
-            )
-            asyncio.run(self._keep(run))
-        if self._job.hostile:
-            self._replay(before)
+    def resume_gated(self, gate: Gate) -> Step:
+        context, seconds = self.load()["context"], self.job.wait_seconds
+        run = resume_workflow(self._workflow, context, gate, wait_seconds=seconds)
+        return self._keep(run)
 
-    def _decide_bare(self, call: Pending) -> Event:
-        given = self._job.answers.get(str(call.args.get("to", "")))
-        answer = given or self._job.answers["*"]
-        return AnsweredEvent(call_id=call.call_id, answer=answer)
+    def resume_bare(self) -> Step:
+        answers: list[Event] = [
+            AnsweredEvent(call_id=call.call_id, answer=self.job.find_answer(call.args))
+            for call in self._list_pending()
+        ]
+        return self._keep(self._answer(answers))
 
-    def _replay(self, before: str) -> None:
-        """Hostile: wake an older copy of the workflow, with an approval of all."""
-        kept = self._store.load_state()
-        self._store.save_state(before)
-        self._send("approval")
-        self._store.save_state(kept)
+    def approve_all(self, older: Any) -> Step:
+        self.save(older)
+        return self._send("approval")
 
-    def send_raw(self) -> None:
-        self._send(self._job.raw)
+    def send_raw(self) -> Step:
+        return self._send(self.job.raw)
 
-    def _send(self, raw: str) -> None:
+    def _send(self, raw: str) -> Step:
         """Behind the gate the event has no answer: the approval is the event itself, a
         redirection names another tool in it, and a malformed one has no proposal."""
-        answers: dict[str, Any] = {
-            "approval": {"verdict": "approve"},
-            "redirection": {
-                "verdict": "modify",
-                "tool": "erase_note",
-                "args": {"to": "ann"},
-            },
-            "malformed": "yes, please",
-        }
-        ids = self._job.interrupt_ids or [call.interrupt_id for call in self._pending]
-        if self._gated:
-            more = {"answer": answers[raw]} if raw == "redirection" else {}
+        waiting = [call.interrupt_id for call in self._list_pending()]
+        ids = self.job.interrupt_ids or waiting
+        events: list[Event]
+        if self.gated:
+            more = {"answer": REDIRECTION} if raw == "redirection" else {}
             wrong = 1 if raw == "malformed" else None
             events = [GateAskedEvent(proposal=wrong or key, **more) for key in ids]
         else:
-            events = [AnsweredEvent(call_id=key, answer=answers[raw]) for key in ids]
-        asyncio.run(self._keep(self._answer(events)))
+            events = [AnsweredEvent(call_id=key, answer=RAW[raw]) for key in ids]
+        return self._keep(self._answer(events))
 
     async def _answer(self, events: list[Event]) -> Any:
-        context = Context.from_dict(self._workflow, self._context)
+        stored = self.load()["context"]
+        context = Context.from_dict(self._workflow, stored)
         handler = self._workflow.run(ctx=context)
-        waiting = self._kept["context"].get(WAITING, {})
+        waiting = stored.get(WAITING, {})
         idle = False
         async for event in handler.stream_events(expose_internal=True):
             idle = isinstance(event, WorkflowIdleEvent)  # the restored steps have run
@@ -254,53 +234,25 @@ class LlamaIndexDriver(StoredDriver):
             "ended": run.result is not None,
             "replies": await context.store.get("replies", []),
         }
-        self._store.save_state(json.dumps(kept))
+        self.save(kept)
 
-    @property
-    def _kept(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._store.load_state())
-        return found
-
-    @property
-    def _context(self) -> dict[str, Any]:
-        context: dict[str, Any] = self._kept["context"]
-        return context
-
-    @property
-    def _pending(self) -> list[Pending]:
+    def _list_pending(self) -> list[Pending]:
         """The calls that wait: of the adapter, or those of the model that have no
         answer in the bare workflow."""
-        kept = self._kept
+        kept = self.load()
         if kept["ended"]:
             return []
-        if self._gated:
-            return [
-                Pending(key, facts["tool"], facts["tool_call_id"], {})
-                for key, facts in kept["context"][WAITING].items()
-            ]
-        return [
-            Pending(call["id"], call["name"], call["id"], call["args"])
-            for call in self._job.script[0]
-        ]
+        if self.gated:
+            waiting = kept["context"][WAITING].items()
+            return [Pending.from_facts(key, facts) for key, facts in waiting]
+        return [Pending.from_call(call) for call in self.job.script[0]]
 
     def read_report(self) -> Report:
-        kept, pending = self._kept, self._pending
+        kept = self.load()
         return Report(
             "finished" if kept["ended"] else "suspended",
-            pending=pending,
+            pending=self._list_pending(),
             values=list(kept["context"].get(WAITING, {}).values()),
             replies=kept["replies"],
             final=DONE if kept["ended"] else "",
         )
-
-
-class LlamaIndexAgent:
-    """The workflow, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(LlamaIndexDriver(job), job)
-
-
-def build_agent(variant: str) -> LlamaIndexAgent:
-    """The workflow; there is one variant."""
-    return LlamaIndexAgent()

@@ -3,7 +3,6 @@ the documentation shows, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -30,18 +29,12 @@ from agents import (  # type: ignore[attr-defined]
     set_tracing_disabled,
 )
 from counterseal_client.adapters.openai_agents import build_tool, resume_run
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
+from .driver import ASK, ERASE, MALFORMED, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 set_tracing_disabled(True)
 
@@ -55,13 +48,12 @@ class ScriptedModel(Model):
     async def get_response(
         self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
-        """A turn of the model ends with its words or its calls; the
-        words come first, so they count."""
+        """A turn of the model ends with its words or its calls; the words come first,
+        so they count."""
         items = input if isinstance(input, list) else []
         turn = sum(item.get("role") == "assistant" for item in items)
-        over = turn >= len(self._script)
-        calls = [] if over else self._script[turn]
-        words = build_message(f"message_{turn}", DONE if over else WORDS)
+        calls = get_turn(self._script, turn)
+        words = build_message(f"message_{turn}", WORDS if calls else DONE)
         output: list[ResponseOutputItem] = [words]
         output += [build_call(call) for call in calls]
         return ModelResponse(output=output, usage=Usage(), response_id=None)
@@ -93,90 +85,63 @@ def build_call(call: dict[str, Any]) -> ResponseFunctionToolCall:
     )
 
 
-class OpenAIAgentsDriver(StoredDriver):
+class Driver(StoredDriver):
     """The agent of one job, with its RunState in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent = build_agents(job, self._gated)
+        self._agent = build_agents(job, self.gated)
 
-    def start_run(self) -> None:
-        context = {"thread_id": self._job.thread}
-        run = Runner.run(self._agent, "Please do it.", context=context)
-        self._keep(asyncio.run(run))
+    async def start_run(self) -> None:
+        context = {"thread_id": self.job.thread}
+        self._keep(await Runner.run(self._agent, ASK, context=context))
 
-    def repeat_run(self) -> None:
-        """A stored RunState never runs the code before the pause again,
-        so this is the crash before it was stored."""
-        self.start_run()
+    async def resume_gated(self, gate: Gate) -> None:
+        state, seconds = await self._restore(self.load()), self.job.wait_seconds
+        found = await resume_run(self._agent, state, gate, wait_seconds=seconds)
+        if found is not None:
+            self._keep(found)
 
-    def resume_run(self) -> None:
-        asyncio.run(self._resume())
-
-    async def _resume(self) -> None:
-        before, state = self._store.load_state(), await self._load()
-        if self._gated is None:
-            self._answer_bare(state)
-            self._keep(await Runner.run(self._agent, state))
-        else:
-            gate, seconds = self._gated.gate, self._job.wait_seconds
-            found = await resume_run(self._agent, state, gate, wait_seconds=seconds)
-            if found is not None:
-                self._keep(found)
-        if self._job.hostile:
-            await self._replay(before)
-
-    def _answer_bare(self, state: RunState[Any, Any]) -> None:
-        """Give each interruption its own answer."""
+    async def resume_bare(self) -> None:
+        state = await self._restore(self.load())
         for item in state.get_interruptions():
-            given = find_answer(self._job, json.loads(item.arguments or "{}"))
+            given = self.job.find_answer(json.loads(item.arguments or "{}"))
             if given["verdict"] == "reject":
                 state.reject(item, rejection_message=given.get("reason") or "No.")
             else:
                 state.approve(item)
+        self._keep(await Runner.run(self._agent, state))
 
-    async def _replay(self, before: str) -> None:
-        """Hostile: run an older copy of the state, with an approval of all that waited
-        in it."""
-        kept = json.loads(before)["state"]
-        state = await RunState.from_json(self._agent, kept)
+    async def approve_all(self, older: Any) -> None:
+        state = await self._restore(older)
         for item in state.get_interruptions():
             state.approve(item)
         await Runner.run(self._agent, state)
 
-    def send_raw(self) -> None:
-        asyncio.run(self._send_raw())
-
-    async def _send_raw(self) -> None:
+    async def send_raw(self) -> None:
         """An answer names a call by an item. For one that no longer waits the item is
         built anew; a redirection names another tool under the id of what waits."""
-        state = await self._load()
+        state = await self._restore(self.load())
         items: list[Any] = state.get_interruptions()
-        if self._job.interrupt_ids:
-            calls = [call for turn in self._job.script for call in turn]
-            items = [self._build_item(build_call(call)) for call in calls]
+        if self.job.interrupt_ids:
+            calls = [call for turn in self.job.script for call in turn]
+            items = [self._build_item(call) for call in calls]
         for item in items:
-            if self._job.raw == "redirection":
-                erase = {
-                    "id": item.call_id,
-                    "name": "erase_note",
-                    "args": {"to": "ann"},
-                }
-                state.approve(self._build_item(build_call(erase)))
-            elif self._job.raw == "malformed":
-                state.approve("yes, please")
+            if self.job.raw == "redirection":
+                state.approve(self._build_item({**ERASE, "id": item.call_id}))
+            elif self.job.raw == "malformed":
+                state.approve(MALFORMED)
             else:
                 state.approve(item)
         self._keep(await Runner.run(self._agent, state))
 
-    def _build_item(self, call: ResponseFunctionToolCall) -> ToolApprovalItem:
-        return ToolApprovalItem(agent=self._agent, raw_item=call)
+    def _build_item(self, call: dict[str, Any]) -> ToolApprovalItem:
+        return ToolApprovalItem(agent=self._agent, raw_item=build_call(call))
 
-    def read_report(self) -> Report:
-        kept = json.loads(self._store.load_state())
-        items = asyncio.run(self._load()).get_interruptions()
+    async def read_report(self) -> Report:
+        kept = self.load()
+        items = (await self._restore(kept)).get_interruptions()
         return Report(
-            "suspended" if items else "finished",
             pending=[
                 Pending(
                     item.call_id or "",
@@ -196,16 +161,16 @@ class OpenAIAgentsDriver(StoredDriver):
         )
 
     def _keep(self, found: RunResult) -> None:
-        kept = {
-            "state": found.to_state().to_json(),
-            "items": found.to_input_list(),
-            "final": str(found.final_output or ""),
-        }
-        self._store.save_state(json.dumps(kept))
+        self.save(
+            {
+                "state": found.to_state().to_json(),
+                "items": found.to_input_list(),
+                "final": str(found.final_output or ""),
+            }
+        )
 
-    async def _load(self) -> RunState[Any, Any]:
-        kept = json.loads(self._store.load_state())["state"]
-        return await RunState.from_json(self._agent, kept)
+    async def _restore(self, kept: Any) -> RunState[Any, Any]:
+        return await RunState.from_json(self._agent, kept["state"])
 
 
 def read_raw(item: ToolApprovalItem) -> Any:
@@ -228,29 +193,13 @@ def build_agents(job: Job, gated: GatedBox | None) -> Agent[Any]:
 def build_tools(job: Job, gated: GatedBox | None) -> list[FunctionTool]:
     """The tools, behind the gate or interrupting as the documentation shows."""
     if gated is not None:
-
-        def describe(context: Any, arguments: dict[str, Any], call_id: str) -> Details:
-            return gated.add_details({"rationale": WORDS})
-
-        return [build_tool(tool, describe=describe) for tool in gated.tools.values()]
+        return [
+            build_tool(tool, describe=gated.describe) for tool in gated.tools.values()
+        ]
 
     async def ask(context: RunContextWrapper[Any], args: Any, call_id: str) -> bool:
         job.ledger.mark("asked")
         return True
 
-    box = build_toolbox(job)
-    return [
-        function_tool(getattr(box, name), needs_approval=ask) for name in TOOL_NAMES
-    ]
-
-
-class OpenAIAgentsAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(OpenAIAgentsDriver(job), job)
-
-
-def build_agent(variant: str) -> OpenAIAgentsAgent:
-    """The agent; there is one variant."""
-    return OpenAIAgentsAgent()
+    functions = build_toolbox(job).functions.values()
+    return [function_tool(function, needs_approval=ask) for function in functions]

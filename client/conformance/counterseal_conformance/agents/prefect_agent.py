@@ -44,11 +44,10 @@ from counterseal_client.adapters.prefect import (
     resume_flow,
 )
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
-
-REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
+from .driver import MALFORMED, RAW, DriverBase
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 class SqliteStorage(WritableFileSystem):
@@ -65,6 +64,7 @@ class SqliteStorage(WritableFileSystem):
         return database
 
     def read_path(self, path: str, _sync: bool = True) -> bytes:
+        """For a flow that is not async."""
         query = "SELECT data FROM results WHERE name = ?"
         row = self._open().execute(query, [path]).fetchone()
         if row is None:
@@ -72,6 +72,7 @@ class SqliteStorage(WritableFileSystem):
         return bytes(row[0])
 
     def write_path(self, path: str, content: bytes, _sync: bool = True) -> None:
+        """For a flow that is not async."""
         with self._open() as database:
             database.execute("REPLACE INTO results VALUES (?, ?)", [path, content])
 
@@ -84,13 +85,16 @@ class Answer(RunInput):
     args: dict[str, Any] | None = None
 
 
-class PrefectDriver:
+class Driver(DriverBase):
     """One run of a deployment, in a process of its own."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
+        super().__init__(job)
         self._name = Path(job.folder) / "flow_run"
+
+    def run(self) -> Report:
+        with temporary_settings({PREFECT_API_URL: f"http://{self.job.server}/api"}):
+            return super().run()
 
     @property
     def _flow_run_id(self) -> uuid.UUID:
@@ -100,7 +104,7 @@ class PrefectDriver:
         run_agent = self._build_flow()
         with get_client(sync_client=True) as client:
             deployment = client.create_deployment(
-                client.create_flow(run_agent), self._job.thread
+                client.create_flow(run_agent), self.job.thread
             )
             flow_run = client.create_flow_run_from_deployment(deployment)
         self._name.write_text(str(flow_run.id))
@@ -111,14 +115,14 @@ class PrefectDriver:
         self._resume_raw(None)
 
     def resume_run(self) -> None:
-        if self._gated:
-            seconds = self._job.wait_seconds
-            resume_flow(self._flow_run_id, self._gated.gate, wait_seconds=seconds)
+        if self.gated:
+            seconds = self.job.wait_seconds
+            resume_flow(self._flow_run_id, self.gated.gate, wait_seconds=seconds)
         elif pending := self._list_pending():
-            answer = find_answer(self._job, pending[0].args)
+            answer = self.job.find_answer(pending[0].args)
             with suppress(NotPausedError):
                 resume_flow_run(self._flow_run_id, run_input=answer)
-        if self._job.after_crash:  # what Prefect's automation does for a dead run
+        if self.job.after_crash:  # what Prefect's automation does for a dead run
             with get_client(sync_client=True) as client:
                 state = client.read_flow_run(self._flow_run_id).state
                 if state is not None and state.is_running():
@@ -130,12 +134,7 @@ class PrefectDriver:
     def send_raw(self) -> None:
         """Behind the gate a resumption has no input, so Prefect leaves
         a redirection out."""
-        answers: dict[str, Any] = {
-            "approval": {"verdict": "approve"},
-            "redirection": REDIRECTION,
-            "malformed": {"verdict": "yes, please"},
-        }
-        self._resume_raw(answers[self._job.raw])
+        self._resume_raw({**RAW, "malformed": {"verdict": MALFORMED}}[self.job.raw])
 
     def _resume_raw(self, answer: dict[str, Any] | None) -> None:
         # Prefect refuses what does not fit the input, and a run that is not paused.
@@ -153,23 +152,21 @@ class PrefectDriver:
             run_flow(self._build_flow(), flow_run=flow_run, return_type="state")
 
     def _build_flow(self) -> Any:
-        storage = SqliteStorage(path=str(self._job.store))
-        storage.save(self._job.thread, overwrite=True)
-        return build_flow(self._job, self._gated, storage)
+        storage = SqliteStorage(path=str(self.job.store))
+        storage.save(self.job.thread, overwrite=True)
+        return build_flow(self.job, self.gated, storage)
 
     def _list_pending(self) -> list[Pending]:
-        if self._gated:
-            return [
-                Pending(key, facts["tool"], facts["tool_call_id"], {})
-                for key, facts in list_waiting(self._flow_run_id).items()
-            ]
+        if self.gated:
+            waiting = list_waiting(self._flow_run_id).items()
+            return [Pending.from_facts(key, facts) for key, facts in waiting]
         with get_client(sync_client=True) as client:
             flow_run = client.read_flow_run(self._flow_run_id)
         if flow_run.state is None or not flow_run.state.is_paused():
             return []
-        calls = [call for turn in self._job.script for call in turn]
+        calls = [call for turn in self.job.script for call in turn]
         call = calls[len(flow_run.empirical_policy.pause_keys or ()) - 1]
-        return [Pending(call["id"], call["name"], call["id"], call["args"])]
+        return [Pending.from_call(call)]
 
     def read_report(self) -> Report:
         with get_client(sync_client=True) as client:
@@ -198,8 +195,7 @@ def build_flow(job: Job, gated: GatedBox | None, storage: SqliteStorage) -> Any:
 
     @task(**kept)
     def think(outer: bool, turn: int) -> list[dict[str, Any]]:
-        script: Script = DELEGATE if outer else job.script
-        return script[turn] if turn < len(script) else []
+        return get_turn(DELEGATE if outer else job.script, turn)
 
     def run_loop(outer: bool, perform: Perform) -> list[str]:
         replies: list[str] = []
@@ -227,7 +223,7 @@ def build_gated(job: Job, gated: GatedBox) -> Perform:
     """Calls through the adapter."""
 
     def perform(calls: list[dict[str, Any]]) -> list[str]:
-        details = gated.add_details({"rationale": WORDS})
+        details = gated.describe()
         found = [
             GateCall(gated.tools[call["name"]], call["args"], call["id"], details)
             for call in calls
@@ -249,8 +245,8 @@ def build_gated(job: Job, gated: GatedBox) -> Perform:
 
 def build_bare(job: Job) -> Perform:
     """Calls that suspend the flow for an input, as the documentation shows."""
-    box = build_toolbox(job)
-    tools = {name: task(validate_call(getattr(box, name))) for name in TOOL_NAMES}
+    functions = build_toolbox(job).functions
+    tools = {name: task(validate_call(found)) for name, found in functions.items()}
 
     def perform_one(call: dict[str, Any]) -> str:
         job.ledger.mark("asked")
@@ -267,16 +263,3 @@ def build_bare(job: Job) -> Perform:
         return texts
 
     return perform
-
-
-class PrefectAgent:
-    """The flow, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        with temporary_settings({PREFECT_API_URL: f"http://{job.server}/api"}):
-            return run_action(PrefectDriver(job), job)
-
-
-def build_agent(variant: str) -> PrefectAgent:
-    """The flow; there is one variant."""
-    return PrefectAgent()

@@ -31,64 +31,65 @@ from counterseal_client.adapters.pydantic_ai import (
     resume_agent,
     run_nested,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, get_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
+from .driver import ASK, ERASE, MALFORMED, StoredDriver
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
-class PydanticAIDriver(StoredDriver):
+class Driver(StoredDriver):
     """The agent of one job, with its conversation in a file."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent = build_agents(job, self._gated)
+        self._agent = build_agents(job, self.gated)
 
     def start_run(self) -> None:
-        prompt = "Please do it."
-        self._keep(self._agent.run_sync(prompt, conversation_id=self._job.thread))
+        self._keep(self._agent.run_sync(ASK, conversation_id=self.job.thread))
 
     def repeat_run(self) -> None:
-        self._keep(self._agent.run_sync(conversation=self._load()))
+        self._keep(self._agent.run_sync(conversation=self._restore(self.load())))
 
-    def resume_run(self) -> None:
-        before = self._load()
-        if self._gated is None:
-            self._send(self._build_bare(before))
-        else:
-            gate, seconds = self._gated.gate, self._job.wait_seconds
-            found = resume_agent(self._agent, before, gate, wait_seconds=seconds)
-            if found is not None:
-                self._keep(found)
-        if self._job.hostile:
-            self._replay(before)
+    def resume_gated(self, gate: Gate) -> None:
+        before, seconds = self._restore(self.load()), self.job.wait_seconds
+        found = resume_agent(self._agent, before, gate, wait_seconds=seconds)
+        if found is not None:
+            self._keep(found)
+
+    def resume_bare(self) -> None:
+        requests = self._restore(self.load()).deferred_tool_requests
+        results = DeferredToolResults()
+        for call in requests.approvals if requests else []:
+            given = self.job.find_answer(call.args_as_dict())
+            results.approvals[call.tool_call_id] = (
+                ToolDenied(given.get("reason") or "No.")
+                if given["verdict"] == "reject"
+                else ToolApproved(override_args=given.get("args"))
+            )
+        self._send(self.load(), results)
+
+    def approve_all(self, older: Any) -> None:
+        requests = self._restore(older).deferred_tool_requests or DeferredToolRequests()
+        self._send(older, requests.build_results(approve_all=True))
 
     def send_raw(self) -> None:
         waiting = [call.interrupt_id for call in self.read_report().pending]
         answers: dict[str, Any] = {
             "approval": True,
-            "redirection": ToolApproved(override_args={"to": "ann"}),
-            "malformed": "yes, please",
+            "redirection": ToolApproved(override_args=ERASE["args"]),
+            "malformed": MALFORMED,
         }
-        given = dict.fromkeys(
-            self._job.interrupt_ids or waiting, answers[self._job.raw]
-        )
-        self._send(DeferredToolResults(approvals=given))
+        raw = answers[self.job.raw]
+        given = dict.fromkeys(self.job.interrupt_ids or waiting, raw)
+        self._send(self.load(), DeferredToolResults(approvals=given))
 
     def read_report(self) -> Report:
-        conversation = self._load()
+        conversation = self._restore(self.load())
         requests = conversation.deferred_tool_requests or DeferredToolRequests()
         last = conversation.messages[-1]
         return Report(
-            "suspended" if requests.approvals else "finished",
             pending=[
                 Pending(c.tool_call_id, c.tool_name, c.tool_call_id, c.args_as_dict())
                 for c in requests.approvals
@@ -98,40 +99,17 @@ class PydanticAIDriver(StoredDriver):
             final=(last.text or "") if isinstance(last, ModelResponse) else "",
         )
 
-    def _build_bare(self, conversation: Conversation) -> DeferredToolResults:
-        """The answers of the job to what waits."""
-        requests = conversation.deferred_tool_requests
-        results = DeferredToolResults()
-        for call in requests.approvals if requests else []:
-            given = find_answer(self._job, call.args_as_dict())
-            results.approvals[call.tool_call_id] = (
-                ToolDenied(given.get("reason") or "No.")
-                if given["verdict"] == "reject"
-                else ToolApproved(override_args=given.get("args"))
-            )
-        return results
-
-    def _send(self, results: DeferredToolResults) -> None:
-        conversation = self._load()
+    def _send(self, stored: Any, results: DeferredToolResults) -> None:
         found = self._agent.run_sync(
-            conversation=conversation, deferred_tool_results=results
+            conversation=self._restore(stored), deferred_tool_results=results
         )
         self._keep(found)
 
-    def _replay(self, before: Conversation) -> None:
-        """Hostile: run an older copy of the conversation, with an approval of all that
-        waited in it."""
-        requests = before.deferred_tool_requests or DeferredToolRequests()
-        approved = requests.build_results(approve_all=True)
-        self._agent.run_sync(conversation=before, deferred_tool_results=approved)
-
     def _keep(self, found: Any) -> None:
-        self._store.save_state(
-            ConversationTypeAdapter.dump_json(found.conversation).decode()
-        )
+        self.save(ConversationTypeAdapter.dump_json(found.conversation).decode())
 
-    def _load(self) -> Conversation:
-        return ConversationTypeAdapter.validate_json(self._store.load_state())
+    def _restore(self, stored: Any) -> Conversation:
+        return ConversationTypeAdapter.validate_json(stored)
 
 
 def list_replies(messages: list[ModelMessage]) -> list[str]:
@@ -178,13 +156,11 @@ def build_model(script: Script) -> Callable[..., ModelResponse]:
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         turn = sum(isinstance(message, ModelResponse) for message in messages)
-        if turn >= len(script):
-            return ModelResponse(parts=[TextPart(DONE)])
         calls = [
             ToolCallPart(call["name"], call["args"], call["id"])
-            for call in script[turn]
+            for call in get_turn(script, turn)
         ]
-        return ModelResponse(parts=[TextPart(WORDS), *calls])
+        return ModelResponse(parts=[TextPart(WORDS if calls else DONE), *calls])
 
     return respond
 
@@ -192,10 +168,7 @@ def build_model(script: Script) -> Callable[..., ModelResponse]:
 def build_tools(job: Job, gated: GatedBox | None) -> AbstractToolset[None]:
     """The tools, behind the gate or deferred as the documentation shows."""
     if gated is not None:
-
-        def describe(response: ModelResponse, call_id: str) -> Details:
-            return gated.add_details(describe_call(response, call_id))
-
+        describe = gated.extend(describe_call)
         tools = [build_tool(tool, describe=describe) for tool in gated.tools.values()]
         return FunctionToolset(tools)
 
@@ -203,18 +176,5 @@ def build_tools(job: Job, gated: GatedBox | None) -> AbstractToolset[None]:
         job.ledger.mark("asked")
         return True
 
-    box = build_toolbox(job)
-    functions = [getattr(box, name) for name in TOOL_NAMES]
+    functions = list(build_toolbox(job).functions.values())
     return FunctionToolset(functions).approval_required(ask)
-
-
-class PydanticAIAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(PydanticAIDriver(job), job)
-
-
-def build_agent(variant: str) -> PydanticAIAgent:
-    """The agent; there is one variant."""
-    return PydanticAIAgent()

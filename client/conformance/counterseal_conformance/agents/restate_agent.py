@@ -25,25 +25,22 @@ import httpx2
 import restate
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from pydantic import validate_call
 from restate import JournalValueCodec, RunOptions
 from restate.client import Client
 
 from counterseal_client.adapters.restate import GateCalls, list_waiting, resume_run
-from counterseal_client.operations import Details
 
-from ..scripting import DONE, WORDS
+from ..scripting import DONE, get_turn
 from ..servers import HOST
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
+from .driver import MALFORMED, RAW, DriverBase
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 POLL_SECONDS = 0.05
 SECONDS = 60.0  # for one call of the server
 BARE_RETRIES: Any = RunOptions(
     max_attempts=3, initial_retry_interval=timedelta(seconds=0.05)
 )
-REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
-ANSWERS = {"approval": {"verdict": "approve"}, "redirection": REDIRECTION}
 OTHER_JOURNAL = "RT0016"
 """Restate's error code for a replay that does other things than its journal has."""
 INVOCATIONS = """
@@ -123,46 +120,24 @@ StartCall = Callable[[Any, dict[str, Any]], Awaitable[str]]
 """Starts the invocation of a call and returns its future."""
 
 
-class RestateDriver:
+class Driver(DriverBase):
     """A service endpoint for one job. It ends when nothing of the run goes on by
     itself."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
+        super().__init__(job)
         self._store = JobStore(job)
         self._sent: set[str] = set()
-        self._report: Report | None = None
         logging.getLogger("restate").setLevel(logging.CRITICAL)
 
-    def start_run(self) -> None:
-        self._act(self._start)
+    def run(self) -> Report:
+        return asyncio.run(self._work())
 
-    def repeat_run(self) -> None:
-        """The server attempts again what the last process had under
-        way, which replays it from its top."""
-        self._act(self._wait_for_marks)
-
-    def resume_run(self) -> None:
-        self._act(self._resume)
-
-    def send_raw(self) -> None:
-        self._act(self._send)
-
-    def read_report(self) -> Report:
-        if self._report is None:
-            self._act(self._do_nothing)
-        assert self._report is not None
-        return self._report
-
-    def _act(self, action: Callable[[], Awaitable[None]]) -> None:
-        self._report = asyncio.run(self._work(action))
-
-    async def _work(self, action: Callable[[], Awaitable[None]]) -> Report:
+    async def _work(self) -> Report:
         codec = StoringCodec(self._store)
-        admin = Path(self._job.folder).parent / "restate" / "kit" / "admin.sock"
+        admin = Path(self.job.folder).parent / "restate" / "kit" / "admin.sock"
         uds = httpx2.AsyncHTTPTransport(uds=str(admin))
-        url = f"http://{self._job.server}"
+        url = f"http://{self.job.server}"
         given: Any = {"base_url": url, "timeout": SECONDS, "trust_env": False}
         async with (
             httpx2.AsyncClient(
@@ -173,7 +148,7 @@ class RestateDriver:
         ):
             self._client = Client(http, journal_codec=codec)
             self._serve_endpoint(codec)
-            await action()
+            await self.take_step()
             while (report := await self._read_stand()) is None:
                 await asyncio.sleep(POLL_SECONDS)
             return report
@@ -182,15 +157,15 @@ class RestateDriver:
         """Serve the run's port in a thread that ends with the process, as a signal ends
         it: what is under way stays open at the server."""
         services, start_call, check_calls = (
-            build_gated(self._job, self._gated)
-            if self._gated
-            else build_bare(self._job, self._store)
+            build_gated(self.job, self.gated)
+            if self.gated
+            else build_bare(self.job, self._store)
         )
         agent, self._run, self._read = build_agent_workflow(
-            self._job, start_call, check_calls
+            self.job, start_call, check_calls
         )
         app = restate.app([agent, *services], "bidi", journal_value_codec=codec)
-        port = Path(self._job.folder) / "port"
+        port = Path(self.job.folder) / "port"
         listening = socket.socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listening.bind((HOST, int(port.read_text()) if port.exists() else 0))
@@ -205,39 +180,39 @@ class RestateDriver:
 
         Thread(target=asyncio.run, args=[serve_forever()], daemon=True).start()
 
-    async def _do_nothing(self) -> None:
-        """Only report."""
-
-    async def _start(self) -> None:
-        port = (Path(self._job.folder) / "port").read_text()
+    async def start_run(self) -> None:
+        port = (Path(self.job.folder) / "port").read_text()
         # Without force, an earlier run with the same port would keep its place.
         endpoint = {"uri": f"http://{HOST}:{port}", "force": True}
         (await self._admin.post("/deployments", json=endpoint)).raise_for_status()
-        await self._client.workflow_send(self._run, self._job.thread, self._job.nested)
+        await self._client.workflow_send(self._run, self.job.thread, self.job.nested)
 
-    async def _wait_for_marks(self) -> None:
-        marks = self._job.ledger.count_marks()
-        while self._job.ledger.count_marks() <= marks:
+    async def repeat_run(self) -> None:
+        """The server attempts again what the last process had under way, which replays
+        it from its top."""
+        marks = self.job.ledger.count_marks()
+        while self.job.ledger.count_marks() <= marks:
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _resume(self) -> None:
-        job = self._job
-        if self._gated:
-            seconds, gate = job.wait_seconds, self._gated.gate
+    async def resume_run(self) -> None:
+        """Hostile code is a part of the workflow."""
+        job = self.job
+        if self.gated:
+            seconds, gate = job.wait_seconds, self.gated.gate
             woken = await resume_run(
                 self._client, job.thread, gate, wait_seconds=seconds
             )
             self._sent = {facts["awakeable"] for facts in woken}
             return
         for name, call in self._store.list_questions().items():
-            await self._resolve(name, json.dumps(find_answer(job, call["args"])))
+            await self._resolve(name, json.dumps(job.find_answer(call["args"])))
 
-    async def _send(self) -> None:
+    async def send_raw(self) -> None:
         """Behind the gate an awakeable has no answer: the approval is the resolution
         itself, a redirection names another tool in it, a malformed one is a text."""
-        raw = ANSWERS.get(self._job.raw)
-        text = json.dumps(raw) if raw else "yes, please"
-        for name in self._job.interrupt_ids or await self._list_names():
+        raw = RAW[self.job.raw]
+        text = raw if raw == MALFORMED else json.dumps(raw)
+        for name in self.job.interrupt_ids or await self._list_names():
             await self._resolve(name, text)
 
     async def _resolve(self, awakeable: str, text: str) -> None:
@@ -247,8 +222,8 @@ class RestateDriver:
         self._sent.add(awakeable)
 
     async def _list_names(self) -> list[str]:
-        if self._gated:
-            waiting = await list_waiting(self._client, self._job.thread)
+        if self.gated:
+            waiting = await list_waiting(self._client, self.job.thread)
             return [facts["awakeable"] for facts in waiting.values()]
         return list(self._store.list_questions())
 
@@ -258,10 +233,10 @@ class RestateDriver:
         accept = {"accept": "application/json"}
         answer = await self._admin.post("/query", json=query, headers=accept)
         rows = [{**EMPTY_ROW, **row} for row in answer.json()["rows"]]
-        roots = [row for row in rows if row["key"] == self._job.thread]
+        roots = [row for row in rows if row["key"] == self.job.thread]
         if not roots:
             return None
-        replies = (await self._read_state(self._job.thread))["replies"]
+        replies = (await self._read_state(self.job.thread))["replies"]
         tree = list_tree(rows, roots)
         if roots[0]["failure"]:
             return Report("failed", replies=replies, error=roots[0]["failure"])
@@ -292,17 +267,14 @@ class RestateDriver:
         return not alive or len(waiting) < len(alive)
 
     async def _build_report(self, replies: list[str]) -> Report:
-        if self._gated is None:
+        if self.gated is None:
             pending = [
                 Pending(name, call["name"], call["id"], call["args"])
                 for name, call in self._store.list_questions().items()
             ]
             return Report("suspended", pending=pending, replies=replies)
-        values = [*(await list_waiting(self._client, self._job.thread)).values()]
-        pending = [
-            Pending(facts["awakeable"], facts["tool"], facts["tool_call_id"], {})
-            for facts in values
-        ]
+        values = [*(await list_waiting(self._client, self.job.thread)).values()]
+        pending = [Pending.from_facts(facts["awakeable"], facts) for facts in values]
         return Report("suspended", pending=pending, values=values, replies=replies)
 
 
@@ -323,8 +295,7 @@ def build_agent_workflow(
     agent = restate.Workflow("Agent")
 
     async def think(outer: bool, turn: int) -> list[dict[str, Any]]:
-        script = DELEGATE if outer else job.script
-        return script[turn] if turn < len(script) else []
+        return get_turn(DELEGATE if outer else job.script, turn)
 
     @agent.main()
     async def run_agent(ctx: restate.WorkflowContext, outer: bool) -> str:
@@ -368,7 +339,7 @@ def build_gated(job: Job, gated: GatedBox) -> tuple[list[Any], StartCall, Any]:
             call["args"],
             thread=job.thread,
             call_id=call["id"],
-            details=gated.add_details(cast("Details", {"rationale": WORDS})),
+            details=gated.describe(),
         )
 
     return calls.services, start_call, calls.check_calls
@@ -378,9 +349,6 @@ def build_bare(job: Job, store: JobStore) -> tuple[list[Any], StartCall, Any]:
     """A service whose calls wait for an awakeable, as the documentation shows."""
     box = build_toolbox(job)
     service = restate.Service("Bare")
-
-    def run_tool(name: str, args: dict[str, Any]) -> str:
-        return str(validate_call(getattr(box, name))(**args))
 
     @service.handler()
     async def run_call(ctx: restate.Context, call: dict[str, Any]) -> str:
@@ -394,21 +362,9 @@ def build_bare(job: Job, store: JobStore) -> tuple[list[Any], StartCall, Any]:
             if answer["verdict"] == "reject":
                 return f"Rejected: {answer.get('reason', '')}"
             args = answer.get("args") or args
-        return await ctx.run_typed("tool", run_tool, BARE_RETRIES, call["name"], args)
+        return await ctx.run_typed("tool", box.run, BARE_RETRIES, call["name"], args)
 
     def start_call(ctx: Any, call: dict[str, Any]) -> Awaitable[str]:
         return cast("Awaitable[str]", ctx.service_call(run_call, call))
 
     return [service], start_call, lambda call_ids: None
-
-
-class RestateAgent:
-    """The workflow, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(RestateDriver(job), job)
-
-
-def build_agent(variant: str) -> RestateAgent:
-    """The workflow; there is one variant."""
-    return RestateAgent()

@@ -3,10 +3,10 @@ has answered, bare, or through Counterseal's adapter."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -36,20 +36,12 @@ from counterseal_client.adapters.semantic_kernel import (
     list_calls,
     resume_agent,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, Turn, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import (
-    DELEGATE,
-    GatedBox,
-    StoredDriver,
-    build_toolbox,
-    find_answer,
-    run_action,
-)
-
-ERASE = {"id": "call_1", "name": "erase_note", "args": {"to": "ann"}}
+from .driver import APPROVAL, ASK, ERASE, PausedDriver, Step
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 class ScriptedService(ChatCompletionClientBase):
@@ -67,11 +59,10 @@ class ScriptedService(ChatCompletionClientBase):
             for item in message.items
             if isinstance(item, FunctionResultContent)
         }
-        turns = [turn for turn in self.script if turn[0]["id"] not in said]
-        return [build_message((turns or [[]])[0])]
+        return [build_message(find_turn(self.script, said))]
 
 
-def build_message(calls: list[dict[str, Any]]) -> ChatMessageContent:
+def build_message(calls: Turn) -> ChatMessageContent:
     """The model's message with these calls; its last words without any."""
     items = [
         FunctionCallContent(
@@ -85,95 +76,66 @@ def build_message(calls: list[dict[str, Any]]) -> ChatMessageContent:
     return ChatMessageContent(role=AuthorRole.ASSISTANT, items=[words, *items])
 
 
-class SemanticKernelDriver(StoredDriver):
-    """The agent of one job, with its paused run in a file."""
+class Driver(PausedDriver):
+    """The agent of one job, with its paused run in a file. A filter may change the
+    arguments of a call, but not its function."""
+
+    calls_in = "history"
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent, self._tools = build_agents(job, self._gated)
+        self._agent, self._tools = build_agents(job, self.gated)
 
-    def start_run(self) -> None:
-        self._run(self._agent.get_response("Please do it."))
-        kept = self._load()
-        self._store.save_state(json.dumps({**kept, "first": kept}))
+    def start_run(self) -> Step:
+        return self._keep(self._agent.get_response(ASK))
 
-    def repeat_run(self) -> None:
-        self._continue(self._load()["paused"])
+    def resume_gated(self, gate: Gate) -> Step:
+        paused, seconds = (
+            RunPaused.from_dict(self.load()["paused"]),
+            self.job.wait_seconds,
+        )
+        run = resume_agent(self._agent, paused, self._tools, gate, wait_seconds=seconds)
+        return self._keep(run)
 
-    def resume_run(self) -> None:
-        before = self._load()["paused"]
-        if self._gated is None:
-            self._tools.answers = self._job.answers
-            self._continue(before)
-        else:
-            run = resume_agent(
-                self._agent,
-                RunPaused.from_dict(before),
-                self._tools,
-                self._gated.gate,
-                wait_seconds=self._job.wait_seconds,
-            )
-            self._run(run)
-        if self._job.hostile:
-            self._replay(before)
+    def resume_bare(self) -> Step:
+        self._tools.answers = self.job.answers
+        return self.go_on(self.load())
 
-    def _replay(self, before: dict[str, Any]) -> None:
-        """Hostile: go on from an older state, as if all was approved."""
-        kept = self._store.load_state()
-        if self._gated is None:
-            self._tools.answers = {"*": {"verdict": "approve"}}
-        self._continue(before)
-        self._store.save_state(kept)
+    def approve_all(self, older: Any) -> Step:
+        self._approve_bare()
+        return self.go_on(older)
 
-    def send_raw(self) -> None:
-        """A filter may change the arguments of a call, but not its
-        function, so a redirection is a stored call of another one. A malformed answer
-        is a stored history that is none."""
-        kept = self._load()
-        if self._gated is None:
-            self._tools.answers = {"*": {"verdict": "approve"}}
-        paused = kept["paused"]
-        if self._job.interrupt_ids:
-            self._replay(kept["first"]["paused"])
-            return
-        if self._job.raw == "redirection":
-            history = ChatHistory(messages=[build_message([ERASE])])
-            paused["history"] = history.serialize()
-        if self._job.raw == "malformed":
-            paused["history"] = "yes, please"
-        self._continue(paused)
+    def send_raw(self) -> Step:
+        self._approve_bare()
+        return super().send_raw()
 
-    def _continue(self, paused: dict[str, Any]) -> None:
-        found = RunPaused.from_dict(paused)
-        self._run(continue_run(self._agent, found, self._tools))
+    def _approve_bare(self) -> None:
+        if self.gated is None:
+            self._tools.answers = {"*": APPROVAL}
 
-    def _run(self, run: Any) -> None:
-        asyncio.run(self._keep(run))
+    def build_redirection(self) -> Any:
+        return ChatHistory(messages=[build_message([ERASE])]).serialize()
+
+    def go_on(self, stored: Mapping[str, Any]) -> Step:
+        paused = RunPaused.from_dict(stored["paused"])
+        return self._keep(continue_run(self._agent, paused, self._tools))
 
     async def _keep(self, run: Any) -> None:
         """Await a run and store how it stands; nothing if it did not go on."""
-        text = self._store.load_state()
-        kept = json.loads(text) if text else {}
         try:
             found = await run
         except RunPaused as paused:
-            kept |= {"paused": paused.to_dict(), "history": paused.history}
+            self.save({"paused": paused.to_dict(), "history": paused.history})
         else:
             if found is None:
                 return
             history = ChatHistory()
             async for message in found.thread.get_messages():
                 history.add_message(message)
-            kept |= {"paused": None, "history": history.serialize()}
-        self._store.save_state(json.dumps(kept))
-
-    def _load(self) -> dict[str, Any]:
-        kept: dict[str, Any] = json.loads(self._store.load_state())
-        return kept
+            self.save({"paused": None, "history": history.serialize()})
 
     def read_report(self) -> Report:
-        kept = self._load()
-        paused = kept["paused"]
+        kept = self.load()
         messages = ChatHistory.restore_chat_history(kept["history"]).messages
         results = [
             item
@@ -183,16 +145,16 @@ class SemanticKernelDriver(StoredDriver):
         ]
         answered = {result.id for result in results}
         return Report(
-            "suspended" if paused else "finished",
+            "suspended" if kept["paused"] else "finished",
             pending=[
                 Pending(call.id, call.function_name, call.id, call.parse_arguments())
                 for message in messages
                 for call in list_calls(message)
                 if call.id not in answered
             ],
-            values=paused["waiting"] if paused else [],
+            values=kept["paused"]["waiting"] if kept["paused"] else [],
             replies=[str(result.result) for result in results],
-            final="" if paused else str(messages[-1].content),
+            final="" if kept["paused"] else str(messages[-1].content),
         )
 
 
@@ -206,10 +168,9 @@ class BareTools:
         self.nested: dict[str, Any] = {}
 
     def add_to(self, kernel: Kernel) -> Kernel:
-        box = build_toolbox(self._job)
         functions = [
-            KernelFunctionFromMethod(wrap_method(getattr(box, name)), PLUGIN)
-            for name in TOOL_NAMES
+            KernelFunctionFromMethod(wrap_method(function), PLUGIN)
+            for function in build_toolbox(self._job).functions.values()
         ]
         kernel.add_plugin(KernelPlugin(name=PLUGIN, functions=functions))
         kernel.add_filter(FilterTypes.AUTO_FUNCTION_INVOCATION, self._run_filter)
@@ -219,9 +180,7 @@ class BareTools:
         self._job.ledger.mark("asked")
         if not self.answers:
             raise RunPaused(context.chat_history.serialize(), [])
-        job = self._job
-        given = self.answers.get(str(context.arguments.get("to", "")))
-        given = given or self.answers.get("*") or find_answer(job, context.arguments)
+        given = replace(self._job, answers=self.answers).find_answer(context.arguments)
         if given["verdict"] == "reject":
             text = given.get("reason") or "No."
             metadata = context.function.metadata
@@ -253,10 +212,7 @@ def build_agents(job: Job, gated: GatedBox | None) -> tuple[Any, Any]:
         script = [[{**DELEGATE[0][0], "args": {"messages": "Send it."}}]]
         return build_assistant(script, kernel, "outer"), bare
 
-    def describe(message: ChatMessageContent, call_id: str) -> Details:
-        return gated.add_details(describe_call(message, call_id))
-
-    tools = list(gated.tools.values())
+    tools, describe = list(gated.tools.values()), gated.extend(describe_call)
     inner = GateTools(tools, thread=job.thread, describe=describe)
     agent = build_assistant(job.script, inner.add_to(Kernel()), "inner")
     if not job.nested:
@@ -271,15 +227,3 @@ def build_assistant(script: Script, kernel: Kernel, name: str) -> ChatCompletion
     """An agent that says the script."""
     service = ScriptedService(ai_model_id="scripted", script=script)
     return ChatCompletionAgent(service=service, kernel=kernel, name=name)
-
-
-class SemanticKernelAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(SemanticKernelDriver(job), job)
-
-
-def build_agent(variant: str) -> SemanticKernelAgent:
-    """The agent; there is one variant."""
-    return SemanticKernelAgent()

@@ -24,11 +24,12 @@ from counterseal_client.adapters.smolagents import (
     dump_step,
     resume_agent,
 )
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, TOOL_NAMES, WORDS, Script, Turn, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import DELEGATE, GatedBox, StoredDriver, build_toolbox, run_action
+from .driver import ASK, ERASE, PausedDriver, Step
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 FINAL = {"id": "last_1", "name": "final_answer", "args": {"answer": DONE}}
 
@@ -41,16 +42,15 @@ class ScriptedModel(Model):
         self._script = script
 
     def generate(self, messages: list[ChatMessage], **_: Any) -> ChatMessage:
-        said = " ".join(
-            str(message.content)
-            for message in messages
-            if message.role == MessageRole.TOOL_CALL
-        )
-        turns = [turn for turn in self._script if f"'{turn[0]['id']}'" not in said]
-        return build_message((turns or [[FINAL]])[0])
+        called = [m.content for m in messages if m.role == MessageRole.TOOL_CALL]
+        words = " ".join(map(str, called))
+        known = [
+            turn[0]["id"] for turn in self._script if f"'{turn[0]['id']}'" in words
+        ]
+        return build_message(find_turn(self._script, known) or [FINAL])
 
 
-def build_message(calls: list[dict[str, Any]]) -> ChatMessage:
+def build_message(calls: Turn) -> ChatMessage:
     """The model's message with these calls."""
     return ChatMessage(
         role=MessageRole.ASSISTANT,
@@ -68,89 +68,60 @@ def build_message(calls: list[dict[str, Any]]) -> ChatMessage:
     )
 
 
-class SmolagentsDriver(StoredDriver):
-    """The agent of one job, with its paused run in a file."""
+class Driver(PausedDriver):
+    """The agent of one job, with its paused run in a file. smolagents alone has
+    nothing to resume."""
+
+    calls_in = "message"
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._agent = build_agents(job, self._gated)
+        self._agent = build_agents(job, self.gated)
 
     def start_run(self) -> None:
-        self._keep(lambda: self._agent.run("Please do it."))
-        kept = self._load()
-        self._store.save_state(json.dumps({**kept, "first": kept}))
+        self._keep(lambda: self._agent.run(ASK))
 
-    def repeat_run(self) -> None:
-        if self._gated:
-            self._continue(self._load())
-        else:
-            self.start_run()
+    def repeat_run(self) -> Step:
+        if self.gated:
+            return super().repeat_run()
+        self.start_run()
+        return None
 
-    def resume_run(self) -> None:
-        """smolagents alone has nothing to resume."""
-        before = self._load()
-        if self._gated is None:
-            return
-        gate, seconds = self._gated.gate, self._job.wait_seconds
-        paused = RunPaused.from_dict(before["paused"])
+    def resume_bare(self) -> None:
+        return None
+
+    def resume_gated(self, gate: Gate) -> None:
+        paused = RunPaused.from_dict(self.load()["paused"])
+        seconds = self.job.wait_seconds
         self._keep(
             lambda: resume_agent(self._agent, paused, gate, wait_seconds=seconds)
         )
-        if self._job.hostile:
-            self._replay(before)
 
-    def _continue(self, kept: Mapping[str, Any]) -> None:
-        paused = RunPaused.from_dict(kept["paused"])
+    def send_raw(self) -> Step:
+        return super().send_raw() if self.gated else None
+
+    def build_redirection(self) -> Any:
+        return json.loads(build_message([ERASE]).model_dump_json())
+
+    def go_on(self, stored: Mapping[str, Any]) -> None:
+        paused = RunPaused.from_dict(stored["paused"])
         self._keep(lambda: continue_run(self._agent, paused))
-
-    def _replay(self, before: Mapping[str, Any]) -> None:
-        """Hostile: go on from an older state, as if all was approved."""
-        kept = self._store.load_state()
-        self._continue(before)
-        self._store.save_state(kept)
-
-    def send_raw(self) -> None:
-        """A run has no answers, so a redirection is a stored message of
-        the model with another call, and a malformed answer one that is none."""
-        kept = self._load()
-        if self._gated is None:
-            return
-        if self._job.interrupt_ids:
-            self._replay(kept["first"])
-            return
-        if self._job.raw == "redirection":
-            erase = {"id": "call_1", "name": "erase_note", "args": {"to": "ann"}}
-            message = json.loads(build_message([erase]).model_dump_json())
-            kept["paused"]["message"] = message
-        if self._job.raw == "malformed":
-            kept["paused"]["message"] = "yes, please"
-        self._continue(kept)
 
     def _keep(self, run: Callable[[], Any]) -> None:
         """Run and store how the run stands; nothing if it did not go on."""
         try:
             answer = run()
         except RunPaused as paused:
-            kept: dict[str, Any] = {"paused": paused.to_dict(), "steps": paused.steps}
+            self.save({"paused": paused.to_dict(), "steps": paused.steps})
         else:
-            if answer is None:
-                return
-            steps = [dump_step(step) for step in self._agent.memory.steps]
-            kept = {"paused": None, "steps": steps, "final": str(answer)}
-        text = self._store.load_state()
-        before = json.loads(text) if text else {}
-        self._store.save_state(json.dumps({**before, **kept}))
-
-    def _load(self) -> dict[str, Any]:
-        kept: dict[str, Any] = json.loads(self._store.load_state())
-        return kept
+            if answer is not None:
+                steps = [dump_step(step) for step in self._agent.memory.steps]
+                self.save({"paused": None, "steps": steps, "final": str(answer)})
 
     def read_report(self) -> Report:
-        kept = self._load()
-        paused = kept["paused"]
-        calls = paused["message"]["tool_calls"] if paused else []
+        kept = self.load()
+        paused = kept["paused"] or {"message": {"tool_calls": []}, "waiting": []}
         return Report(
-            "suspended" if paused else "finished",
             pending=[
                 Pending(
                     call["id"],
@@ -158,15 +129,15 @@ class SmolagentsDriver(StoredDriver):
                     call["id"],
                     call["function"]["arguments"],
                 )
-                for call in calls
+                for call in paused["message"]["tool_calls"]
             ],
-            values=paused["waiting"] if paused else [],
+            values=paused["waiting"],
             replies=[
                 str(step.get("observations") or step.get("error"))
                 for step in kept["steps"]
                 if "task" not in step
             ],
-            final="" if paused else kept["final"],
+            final=kept.get("final", ""),
         )
 
 
@@ -187,13 +158,10 @@ def build_agents(job: Job, gated: GatedBox | None) -> Any:
         model = ScriptedModel(DELEGATE)
         return ToolCallingAgent(tools=[], model=model, managed_agents=[agent], **quiet)
 
-    def describe(message: ChatMessage, call_id: str) -> Details:
-        return gated.add_details(describe_call(message, call_id))
-
     inner = GateAgent(
         list(gated.tools.values()),
         thread=job.thread,
-        describe=describe,
+        describe=gated.extend(describe_call),
         model=ScriptedModel(job.script),
         **quiet,
     )
@@ -240,15 +208,3 @@ def build_bare_tools(job: Job) -> list[Any]:
     tools = [send_note, order_parts, erase_note]
     assert [one.name for one in tools] == list(TOOL_NAMES)
     return tools
-
-
-class SmolagentsAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(SmolagentsDriver(job), job)
-
-
-def build_agent(variant: str) -> SmolagentsAgent:
-    """The agent; there is one variant."""
-    return SmolagentsAgent()

@@ -15,11 +15,12 @@ from strands.models import Model
 from strands.session.snapshot_session_manager import SnapshotSessionManager
 
 from counterseal_client.adapters.strands import build_tool, describe_call, resume_agent
-from counterseal_client.operations import Details
+from counterseal_client.gate import Gate
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..scripting import DONE, WORDS, Script, find_turn
 from ..worker import Job, Pending, Report
-from .toolbox import GatedBox, build_toolbox, copy_store, find_answer, run_action
+from .driver import APPROVAL, ASK, ERASE, MALFORMED, FileDriver
+from .toolbox import GatedBox, build_toolbox
 
 DELEGATE = "delegate"
 
@@ -48,8 +49,7 @@ class ScriptedModel(Model):
             for block in message["content"]
             if "toolUse" in block
         }
-        turns = [turn for turn in self._script if turn[0]["id"] not in said]
-        calls = (turns or [[]])[0]
+        calls = find_turn(self._script, said)
         yield {"messageStart": {"role": "assistant"}}
         yield {"contentBlockStart": {"start": {}}}
         yield {"contentBlockDelta": {"delta": {"text": WORDS if calls else DONE}}}
@@ -94,60 +94,49 @@ class SQLiteStorage:
         raise NotImplementedError
 
 
-class StrandsDriver:
+class Driver(FileDriver):
     """The agent of one job, with its session in SQLite."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
-        self._agent = build_agents(job, self._gated, job.store)
+    def open(self, file: Path) -> None:
+        self._agent = build_agents(self.job, self.gated, file)
 
     def start_run(self) -> None:
-        self._agent("Please do it.")
-        copy_store(self._job).rename(Path(self._job.folder) / "first.sqlite")
+        self._agent(ASK)
+        self.copy_run().rename(self._first)
+
+    @property
+    def _first(self) -> Path:
+        """The session as it was when it first paused."""
+        return Path(self.job.folder) / "first.sqlite"
 
     def repeat_run(self) -> None:
-        """The response to an interrupt is needed to run a tool again,
-        so this is the crash before the session was stored."""
-        Path(self._job.store).unlink()
-        self._agent = build_agents(self._job, self._gated, self._job.store)
-        self._agent("Please do it.")
+        """The response to an interrupt is needed to run a tool again, so this is the
+        crash before the session was stored."""
+        self.job.store.unlink()
+        self.open(self.job.store)
+        self._agent(ASK)
 
-    def resume_run(self) -> None:
-        older = copy_store(self._job)
-        if self._gated:
-            seconds = self._job.wait_seconds
-            resume_agent(self._agent, self._gated.gate, wait_seconds=seconds)
-        else:
-            self._answer({key: self._decide(key) for key in self._list_open()})
-        if self._job.hostile:
-            self._replay(older)
+    def resume_gated(self, gate: Gate) -> None:
+        resume_agent(self._agent, gate, wait_seconds=self.job.wait_seconds)
 
-    def _decide(self, interrupt_id: str) -> Any:
-        reason = self._list_open()[interrupt_id].reason
-        return find_answer(self._job, reason["args"])
+    def resume_bare(self) -> None:
+        waiting = self._list_open().items()
+        find = self.job.find_answer
+        self._answer({key: find(found.reason["args"]) for key, found in waiting})
 
-    def _replay(self, older: Path) -> None:
-        """Hostile: approve all that waited in an older copy of the session."""
-        kept, self._agent = (
-            self._agent,
-            build_agents(self._job, self._gated, older),
-        )
-        self._answer({key: {"verdict": "approve"} for key in self._list_open()})
-        self._agent = kept
+    def approve_all(self) -> None:
+        self._answer(dict.fromkeys(self._list_open(), APPROVAL))
 
     def send_raw(self) -> None:
-        """A late answer is one to an older copy of the session, and a
-        redirection a stored call of another tool."""
-        if self._job.interrupt_ids:
-            self._replay(Path(self._job.folder) / "first.sqlite")
+        """A late answer is one to an older copy of the session, and a redirection a
+        stored call of another tool."""
+        if self.job.interrupt_ids:
+            self.replay(self._first)
             return
-        if self._job.raw == "redirection":
-            redirect_call(self._job.store)
-            self._agent = build_agents(self._job, self._gated, self._job.store)
-        answer: Any = {"verdict": "approve"}
-        if self._job.raw == "malformed":
-            answer = "yes, please"
+        if self.job.raw == "redirection":
+            redirect_call(self.job.store)
+            self.open(self.job.store)
+        answer = MALFORMED if self.job.raw == "malformed" else APPROVAL
         self._answer(dict.fromkeys(self._list_open(), answer))
 
     def _answer(self, answers: dict[str, Any]) -> None:
@@ -163,11 +152,9 @@ class StrandsDriver:
         return state.interrupts if state.activated else {}
 
     def read_report(self) -> Report:
-        waiting = self._list_open()
-        messages = self._agent.messages
+        waiting, messages = self._list_open(), self._agent.messages
         blocks = [block for message in messages for block in message["content"]]
         return Report(
-            "suspended" if waiting else "finished",
             pending=[read_pending(key, found) for key, found in waiting.items()],
             values=[found.reason for found in waiting.values()],
             replies=[
@@ -175,7 +162,7 @@ class StrandsDriver:
                 for block in blocks
                 if "toolResult" in block
             ],
-            final="" if waiting else blocks[-1].get("text", ""),
+            final=blocks[-1].get("text", ""),
         )
 
 
@@ -192,7 +179,7 @@ def redirect_call(store: Path) -> None:
     def change(value: Any) -> Any:
         if isinstance(value, dict):
             if value.get("name") == "send_note" and "input" in value:
-                return {**value, "name": "erase_note", "input": {"to": "ann"}}
+                return {**value, "name": ERASE["name"], "input": ERASE["args"]}
             return {key: change(one) for key, one in value.items()}
         return [change(one) for one in value] if isinstance(value, list) else value
 
@@ -256,25 +243,9 @@ def build_single(job: Job, gated: GatedBox | None, **options: Any) -> Agent:
 
 def build_tools(job: Job, gated: GatedBox | None) -> list[Any]:
     if gated is None:
-        box = build_toolbox(job)
-        return [tool(getattr(box, name)) for name in TOOL_NAMES]
-
-    def describe(message: Any, call_id: str) -> Details:
-        return gated.add_details(describe_call(message, call_id))
-
+        return [tool(one) for one in build_toolbox(job).functions.values()]
+    describe = gated.extend(describe_call)
     return [
         build_tool(one, thread=job.thread, describe=describe)
         for one in gated.tools.values()
     ]
-
-
-class StrandsAgent:
-    """The agent, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(StrandsDriver(job), job)
-
-
-def build_agent(variant: str) -> StrandsAgent:
-    """The agent; there is one variant."""
-    return StrandsAgent()

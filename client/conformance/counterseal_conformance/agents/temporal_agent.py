@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import sqlite3
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -21,7 +21,6 @@ from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
-    WorkflowHandle,
     WorkflowUpdateFailedError,
 )
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -50,10 +49,11 @@ from counterseal_client.adapters.temporal import (
     resume_workflow,
 )
 
-from ..scripting import TOOL_NAMES
+from ..scripting import TOOL_NAMES, get_turn
 from ..worker import Job, Pending, Report
+from .driver import RAW, DriverBase
 from .temporal_workflow import RunState, ToolWorkflow
-from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
+from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 RUNNER = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules(
@@ -61,7 +61,6 @@ RUNNER = SandboxedWorkflowRunner(
     )
 )
 POLL_SECONDS = 0.05
-REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
 
 
 class StoringCodec(PayloadCodec):
@@ -115,8 +114,7 @@ def build_activities(job: Job, gated: GatedBox | None) -> list[Callable[..., Any
 
     @activity.defn
     async def think(outer: bool, turn: int) -> list[dict[str, Any]]:
-        script = DELEGATE if outer else job.script
-        return script[turn] if turn < len(script) else []
+        return get_turn(DELEGATE if outer else job.script, turn)
 
     @activity.defn
     async def ask_people(call: dict[str, Any]) -> None:
@@ -124,8 +122,8 @@ def build_activities(job: Job, gated: GatedBox | None) -> list[Callable[..., Any
 
     if gated:
         return [think, *(build_activity(tool) for tool in gated.tools.values())]
-    box = build_toolbox(job)
-    return [think, ask_people, *(build_bare(getattr(box, n)) for n in TOOL_NAMES)]
+    functions = build_toolbox(job).functions.values()
+    return [think, ask_people, *(build_bare(function) for function in functions)]
 
 
 def build_bare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,154 +131,118 @@ def build_bare(function: Callable[..., Any]) -> Callable[..., Any]:
     return activity.defn(function.__func__).__get__(function.__self__)  # type: ignore[attr-defined]
 
 
-class TemporalDriver:
+class Driver(DriverBase):
     """A worker for one job. It stops when nothing of the workflow goes on by itself."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._gated = GatedBox(job) if job.gated else None
-        self._report: Report | None = None
+    def run(self) -> Report:
+        return asyncio.run(self._work())
 
-    def start_run(self) -> None:
-        self._act(self._start)
-
-    def repeat_run(self) -> None:
-        self._act(self._continue_as_new)
-
-    def resume_run(self) -> None:
-        self._act(self._resume)
-
-    def send_raw(self) -> None:
-        self._act(self._send)
-
-    def read_report(self) -> Report:
-        if self._report is None:
-            self._act(self._wait)
-        assert self._report is not None
-        return self._report
-
-    def _act(self, action: Callable[[Client, Any], Awaitable[None]]) -> None:
-        self._report = asyncio.run(self._work(action))
-
-    async def _work(self, action: Callable[[Client, Any], Awaitable[None]]) -> Report:
+    async def _work(self) -> Report:
         converter = dataclasses.replace(
-            pydantic_data_converter, payload_codec=StoringCodec(self._job)
+            pydantic_data_converter, payload_codec=StoringCodec(self.job)
         )
         quiet = LoggingConfig(filter=TelemetryFilter("ERROR", "ERROR"))
-        client = await Client.connect(
-            self._job.server,
+        self._client = await Client.connect(
+            self.job.server,
             data_converter=converter,
             runtime=Runtime(telemetry=TelemetryConfig(logging=quiet)),
         )
         worker = Worker(
-            client,
-            task_queue=self._job.thread,
+            self._client,
+            task_queue=self.job.thread,
             workflows=[ToolWorkflow],
-            activities=build_activities(self._job, self._gated),
-            interceptors=[MarkingInterceptor(self._gated)] if self._gated else [],
+            activities=build_activities(self.job, self.gated),
+            interceptors=[MarkingInterceptor(self.gated)] if self.gated else [],
             workflow_runner=RUNNER,
             activity_executor=ThreadPoolExecutor(),
             max_cached_workflows=0,  # the next task goes to any process
         )
         async with worker:
-            handle = client.get_workflow_handle(self._job.thread)
-            await action(client, handle)
-            return await self._settle(client, handle)
+            self._handle = self._client.get_workflow_handle(self.job.thread)
+            await self.take_step()
+            return await self._settle()
 
-    async def _wait(self, client: Client, handle: WorkflowHandle[Any, Any]) -> None:
-        """Only report."""
-
-    async def _start(self, client: Client, handle: WorkflowHandle[Any, Any]) -> None:
-        job = self._job
+    async def start_run(self) -> None:
+        job = self.job
         state = RunState(job.thread, job.gated, job.hostile, job.details, job.nested)
-        await client.start_workflow(
+        await self._client.start_workflow(
             ToolWorkflow.run, state, id=job.thread, task_queue=job.thread
         )
 
-    async def _continue_as_new(
-        self, client: Client, handle: WorkflowHandle[Any, Any]
-    ) -> None:
-        before = (await handle.describe()).run_id
-        await handle.signal(ToolWorkflow.run_again)
-        while (await handle.describe()).run_id == before:
+    async def repeat_run(self) -> None:
+        """Continue as new."""
+        before = (await self._handle.describe()).run_id
+        await self._handle.signal(ToolWorkflow.run_again)
+        while (await self._handle.describe()).run_id == before:
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _resume(self, client: Client, handle: WorkflowHandle[Any, Any]) -> None:
-        job = self._job
-        if self._gated:
-            seconds, gate = job.wait_seconds, self._gated.gate
-            await resume_workflow(client, job.thread, gate, wait_seconds=seconds)
+    async def resume_run(self) -> None:
+        """Hostile code is a part of the workflow."""
+        job = self.job
+        if self.gated:
+            seconds, gate = job.wait_seconds, self.gated.gate
+            await resume_workflow(self._client, job.thread, gate, wait_seconds=seconds)
             return
-        stand = await handle.query(ToolWorkflow.read_stand)
-        for call in stand["pending"]:
-            given = find_answer(job, call["args"])
-            await self._update(handle, "answer_call", [call["id"], given])
+        for call in (await self._read_stand())["pending"]:
+            answer = job.find_answer(call["args"])
+            await self._update("answer_call", [call["id"], answer])
 
-    async def _send(self, client: Client, handle: WorkflowHandle[Any, Any]) -> None:
+    async def send_raw(self) -> None:
         """Behind the gate the Update has no answer: the approval is the Update itself,
         a redirection names another tool in it, and a malformed one has no proposal."""
-        answers = {"approval": {"verdict": "approve"}, "redirection": REDIRECTION}
-        raw = answers.get(self._job.raw, "yes, please")
-        for key in self._job.interrupt_ids or await self._list_keys(client, handle):
-            if self._gated is None:
-                await self._update(handle, "answer_call", [key, raw])
-            elif self._job.raw == "malformed":
-                await self._update(handle, WAKE_UPDATE, [raw])
+        raw = RAW[self.job.raw]
+        for key in self.job.interrupt_ids or await self._list_keys():
+            if self.gated is None:
+                await self._update("answer_call", [key, raw])
+            elif self.job.raw == "malformed":
+                await self._update(WAKE_UPDATE, [raw])
             else:
-                more = [raw] if self._job.raw == "redirection" else []
-                await self._update(handle, WAKE_UPDATE, [key, *more])
+                more = [raw] if self.job.raw == "redirection" else []
+                await self._update(WAKE_UPDATE, [key, *more])
 
-    async def _list_keys(
-        self, client: Client, handle: WorkflowHandle[Any, Any]
-    ) -> list[str]:
-        if self._gated:
-            return list(await list_waiting(client, self._job.thread))
-        stand = await handle.query(ToolWorkflow.read_stand)
-        return [call["id"] for call in stand["pending"]]
+    async def _list_keys(self) -> list[str]:
+        if self.gated:
+            return list(await list_waiting(self._client, self.job.thread))
+        return [call["id"] for call in (await self._read_stand())["pending"]]
 
-    async def _update(
-        self, handle: WorkflowHandle[Any, Any], name: str, args: list[Any]
-    ) -> None:
+    async def _update(self, name: str, args: list[Any]) -> None:
         """Send an Update; the workflow may refuse it."""
         with suppress(WorkflowUpdateFailedError):
-            await handle.execute_update(name, args=args)
+            await self._handle.execute_update(name, args=args)
 
-    async def _settle(self, client: Client, handle: WorkflowHandle[Any, Any]) -> Report:
+    async def _read_stand(self) -> dict[str, Any]:
+        stand: dict[str, Any] = await self._handle.query(ToolWorkflow.read_stand)
+        return stand
+
+    async def _settle(self) -> Report:
         """The report once nothing goes on by itself."""
         while True:
-            stand = await handle.query(ToolWorkflow.read_stand)
+            stand = await self._read_stand()
             # After the query: a call that waits may still have an activity to come.
-            described = await handle.describe()
+            described = await self._handle.describe()
             status = described.status
             if status != WorkflowExecutionStatus.RUNNING:
-                stand = await handle.query(ToolWorkflow.read_stand)
+                stand = await self._read_stand()
                 break
             busy = stand["busy"]
             if stand["nested"]:
-                inner = client.get_workflow_handle(f"{self._job.thread}:inner")
+                inner = self._client.get_workflow_handle(f"{self.job.thread}:inner")
                 busy = (await inner.query(ToolWorkflow.read_stand))["busy"]
                 described = await inner.describe()
             if not busy and not described.raw_description.pending_activities:
                 break
             await asyncio.sleep(POLL_SECONDS)
-        return await self._build_report(client, status, stand)
+        return await self._build_report(status, stand)
 
-    async def _build_report(
-        self, client: Client, status: Any, stand: dict[str, Any]
-    ) -> Report:
+    async def _build_report(self, status: Any, stand: dict[str, Any]) -> Report:
         if status == WorkflowExecutionStatus.FAILED:
             return Report("failed", replies=stand["replies"], error="it failed")
         waiting: list[dict[str, Any]] = []
-        pending = [
-            Pending(call["id"], call["name"], call["id"], call["args"])
-            for call in stand["pending"]
-        ]
-        if self._gated and status == WorkflowExecutionStatus.RUNNING:
-            waiting = [*(await list_waiting(client, self._job.thread)).values()]
-            pending = [
-                Pending(facts["proposal"], facts["tool"], facts["tool_call_id"], {})
-                for facts in waiting
-            ]
+        pending = [Pending.from_call(call) for call in stand["pending"]]
+        if self.gated and status == WorkflowExecutionStatus.RUNNING:
+            found = await list_waiting(self._client, self.job.thread)
+            waiting = [*found.values()]
+            pending = [Pending.from_facts(w["proposal"], w) for w in waiting]
         return Report(
             "finished" if stand["final"] else "suspended",
             pending=pending,
@@ -288,15 +250,3 @@ class TemporalDriver:
             replies=stand["replies"],
             final=stand["final"],
         )
-
-
-class TemporalAgent:
-    """The workflow, bare and with Counterseal."""
-
-    def run(self, job: Job) -> Report:
-        return run_action(TemporalDriver(job), job)
-
-
-def build_agent(variant: str) -> TemporalAgent:
-    """The workflow; there is one variant."""
-    return TemporalAgent()

@@ -1,13 +1,11 @@
-"""What the agents of all frameworks share: the functions of the tools, bare and behind
-the gate, and the steps of a job."""
+"""The tools of the agents of all frameworks, bare and behind the gate."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, ParamSpec, cast
 
 import httpx2
 
@@ -16,11 +14,13 @@ from counterseal_client.gated_tools import GatedTool
 from counterseal_client.operations import Details
 from counterseal_client.tools import get_claim
 
-from ..scripting import TOOL_NAMES, ToolBox, build_turn
-from ..worker import Job, Report, kill_this_process, meet_at_effect
+from ..scripting import WORDS, ToolBox, build_turn
+from ..worker import Job, kill_this_process, meet_at_effect
 
-# The script of an agent that has a nested one.
+Params = ParamSpec("Params")
+
 DELEGATE = [build_turn(("outer_1", "delegate", {"task": "send it"}))]
+"""The script of an agent that has a nested one."""
 
 
 def build_toolbox(job: Job) -> ToolBox:
@@ -42,9 +42,9 @@ class GatedBox:
     def __init__(self, job: Job) -> None:
         self._job = job
         self.gate = Gate(job.url, job.key, http=httpx2.Client(trust_env=False))
-        box = build_toolbox(job)
         self.tools: Mapping[str, GatedTool[..., Any]] = {
-            name: self.gate.tool()(getattr(box, name)) for name in TOOL_NAMES
+            name: self.gate.tool()(function)
+            for name, function in build_toolbox(job).functions.items()
         }
 
     def add_details(self, details: Details) -> Details:
@@ -53,80 +53,10 @@ class GatedBox:
         self._job.ledger.mark("described")
         return {**details, **cast("Details", self._job.details)}
 
+    def describe(self, *_: object) -> Details:
+        """The details of any proposal, for an adapter that finds none by itself."""
+        return self.add_details({"rationale": WORDS})
 
-class TextStore:
-    """A file with the state of one run as text, for a framework that leaves it to its
-    user to keep one."""
-
-    def __init__(self, job: Job) -> None:
-        self._database = sqlite3.connect(job.store, check_same_thread=False)
-        self._database.execute("CREATE TABLE IF NOT EXISTS run (state TEXT NOT NULL)")
-
-    def save_state(self, state: str) -> None:
-        with self._database:
-            self._database.execute("DELETE FROM run")
-            self._database.execute("INSERT INTO run VALUES (?)", [state])
-
-    def load_state(self) -> str:
-        """The state; empty before the first one."""
-        row = self._database.execute("SELECT state FROM run").fetchone()
-        return str(row[0]) if row else ""
-
-
-def copy_store(job: Job) -> Path:
-    """A copy of the job's SQLite file as it is now, with what its journal has."""
-    older = Path(job.folder) / "older.sqlite"
-    source, target = sqlite3.connect(job.store), sqlite3.connect(older)
-    source.backup(target)
-    source.close()
-    target.close()
-    return older
-
-
-class StoredDriver:
-    """What drivers with a TextStore have: the job, the store, and the gate's tools
-    unless the framework is bare."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._store = TextStore(job)
-        self._gated = GatedBox(job) if job.gated else None
-
-
-class Driver(Protocol):
-    """One framework's agent in one process, as a job drives it."""
-
-    def start_run(self) -> None:
-        """Begin the run with a user message."""
-
-    def repeat_run(self) -> None:
-        """Run again, without an answer, what a crash makes run again."""
-
-    def resume_run(self) -> None:
-        """Go on with what people decided."""
-
-    def send_raw(self) -> None:
-        """Send the job's `raw` answer to what waits, or to what once waited."""
-
-    def read_report(self) -> Report:
-        """How the stored run stands."""
-        ...
-
-
-def run_action(driver: Driver, job: Job) -> Report:
-    """Let the driver take the action that the job names."""
-    actions = {
-        "start": driver.start_run,
-        "rerun": driver.repeat_run,
-        "resume": driver.resume_run,
-        "answer": driver.send_raw,
-    }
-    if job.action != "list":
-        actions[job.action]()
-    return driver.read_report()
-
-
-def find_answer(job: Job, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The job's answer to a call with these arguments, for a framework without a
-    gate."""
-    return job.answers.get(str(args.get("to", ""))) or job.answers["*"]
+    def extend(self, describe: Callable[Params, Details]) -> Callable[Params, Details]:
+        """An adapter's own function for details, with `add_details`."""
+        return lambda *args, **more: self.add_details(describe(*args, **more))
