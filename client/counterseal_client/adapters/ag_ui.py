@@ -94,8 +94,7 @@ class Turn:
 
 
 def describe_call(message: AssistantMessage, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(message.content if isinstance(message.content, str) else "")
 
 

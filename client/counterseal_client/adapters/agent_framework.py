@@ -39,6 +39,7 @@ from .calls import (
     TASK_SCHEMA,
     NamedCall,
     check_call_id,
+    check_call_ids,
     check_thread,
     format_result,
 )
@@ -260,9 +261,7 @@ def pair_calls(
     """The calls that wait for tools of the gate, with the tools."""
     by_name = {tool.name: tool for tool in tools}
     calls = [one.function_call for one in list_requests(session) if one.function_call]
-    ids = [call.call_id for call in calls]
-    for call_id in ids:
-        check_call_id(call_id, ids)
+    check_call_ids([call.call_id for call in calls])
     for call in calls:
         if isinstance(by_name.get(call.name or ""), GateTool | AgentTool):
             yield call, by_name[call.name or ""]

@@ -30,7 +30,7 @@ from counterseal_client.gated_tools import AsyncGatedTool, GatedTool
 from counterseal_client.operations import Details
 from counterseal_client.tool_errors import ToolError
 
-from .calls import NamedCall, check_call_id, check_thread, format_result
+from .calls import NamedCall, check_call_id, check_call_ids, check_thread, format_result
 from .coroutines import AnyTool, perform_call
 from .decisions import describe_waiting, is_ready, look_up, read_refusal
 from .flags import AdapterFlags
@@ -141,9 +141,7 @@ def list_requirements(
     """The requirements that wait for the gate, with their tools."""
     by_name = {tool.name: tool for tool in tools}
     found = [one for one in run.active_requirements if one.needs_confirmation]
-    ids = [read_call_id(requirement) for requirement in found]
-    for call_id in ids:
-        check_call_id(call_id, ids)
+    check_call_ids([read_call_id(requirement) for requirement in found])
     for requirement in found:
         name = requirement.tool_execution.tool_name
         if name in by_name:

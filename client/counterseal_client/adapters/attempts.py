@@ -3,7 +3,7 @@ service can keep. Nothing here imports a framework."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from counterseal_client.errors import ApiError, InvalidArguments, Unreachable
@@ -33,13 +33,6 @@ def build_request(
         "arguments": arguments,
         "details": dict(details or {}),
     }
-
-
-def check_call_ids(call_ids: Sequence[str]) -> None:
-    """Refuse a message of the model in which an id stands twice, or a call has none,
-    before any of its calls runs. Raises ValueError."""
-    for call_id in call_ids:
-        check_call_id(call_id, call_ids)
 
 
 async def attempt_call(tool: AnyTool, request: dict[str, Any]) -> dict[str, Any]:

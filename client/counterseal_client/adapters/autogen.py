@@ -37,14 +37,14 @@ from counterseal_client.tool_errors import ToolError
 from .calls import (
     TASK_SCHEMA,
     NamedCall,
-    check_call_id,
+    check_call_ids,
     check_thread,
     describe_words,
     format_result,
     parse_arguments,
 )
 from .coroutines import AnyTool, perform_call, propose_call
-from .decisions import are_all_ready, describe_waiting, is_ready
+from .decisions import PlainException, are_all_ready, describe_waiting, is_ready
 from .flags import AdapterFlags
 
 FLAGS = AdapterFlags(
@@ -65,13 +65,12 @@ DescribeCall = Callable[[CreateResult, str], Details]
 
 
 def describe_call(answer: CreateResult, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(answer.thought or "")
 
 
 @dataclass
-class RunPaused(Exception):
+class RunPaused(PlainException):
     """The run has ended because calls wait for people. `answer` is the model's answer
     as JSON, `waiting` what waits, as `describe_waiting` has it, and `nested` the runs
     of nested agents, by the id of the call that runs each."""
@@ -79,15 +78,6 @@ class RunPaused(Exception):
     answer: dict[str, Any]
     waiting: list[dict[str, Any]]
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values that `json.dumps` writes, for `from_dict`."""
-        return {"answer": self.answer, "waiting": self.waiting, "nested": self.nested}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunPaused:
-        """What `to_dict` returned."""
-        return cls(data["answer"], data["waiting"], data["nested"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +127,7 @@ class GateTools:
         own = self.tools.keys() | self.agents.keys()
         if not any(call.name in own for call in calls):
             return
-        ids = [call.id for call in calls]
-        for call in calls:
-            check_call_id(call.id, ids)
+        check_call_ids([call.id for call in calls])
         waiting: list[dict[str, Any]] = []
         for call in calls:
             if call.name in self.agents:

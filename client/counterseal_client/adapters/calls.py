@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +74,20 @@ def check_call_id(call_id: str | None, all_ids: Iterable[str | None]) -> str:
     return call_id
 
 
-def parse_arguments(tool: str, text: str) -> dict[str, Any]:
-    """The arguments of a call. Raises InvalidArguments for a text that is no object of
-    JSON."""
+def check_call_ids(call_ids: Sequence[str]) -> None:
+    """Refuse a message of the model in which an id stands twice, or a call has none,
+    before any of its calls runs. Raises ValueError."""
+    for call_id in call_ids:
+        check_call_id(call_id, call_ids)
+
+
+def parse_arguments(tool: str, given: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """The arguments of a call, as data or as JSON. Raises InvalidArguments for a text
+    that is no object."""
+    if isinstance(given, Mapping):
+        return dict(given)
     try:
-        found = json.loads(text or "{}")
+        found = json.loads(given or "{}")
     except ValueError as error:
         raise InvalidArguments(tool, [FieldError("", f"not JSON: {error}")]) from error
     if not isinstance(found, dict):
@@ -87,8 +96,7 @@ def parse_arguments(tool: str, text: str) -> dict[str, Any]:
 
 
 def describe_words(words: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     words = words.strip()
     return {"rationale": words[:LONGEST_RATIONALE]} if words else {}
 

@@ -52,11 +52,7 @@ from .coroutines import AnyTool, perform_call, propose_call, withdraw_proposal
 from .decisions import collect_decisions, describe_waiting, is_ready
 from .flags import AdapterFlags
 
-FLAGS = AdapterFlags(
-    framework="claude-agent-sdk",
-    minimum="0.2.189",
-    partial_ok=False,
-)
+FLAGS = AdapterFlags(framework="claude-agent-sdk", minimum="0.2.189", partial_ok=False)
 FLAGS.check_version("a hook that fails would let its call through.")
 
 CALL_ID_META = "claudecode/toolUseId"

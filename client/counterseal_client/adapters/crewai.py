@@ -46,11 +46,7 @@ from .calls import (
 from .decisions import collect_decisions, describe_waiting, is_ready
 from .flags import AdapterFlags
 
-FLAGS = AdapterFlags(
-    framework="crewai",
-    minimum="1.15.30",
-    binds_request=False,
-)
+FLAGS = AdapterFlags(framework="crewai", minimum="1.15.30", binds_request=False)
 FLAGS.check_version("the adapter was not tested with a release before it.")
 
 WAKE = "Ask the gate."

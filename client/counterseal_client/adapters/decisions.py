@@ -4,14 +4,28 @@ the gate says of it later. Plain data: nothing here imports a framework."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self, cast
 
 from counterseal_client.gate import Gate
 from counterseal_client.models import Proposal
 from counterseal_client.tool_errors import ReturnedForRevision, build_tool_error
 
 WAITING_TYPE = "counterseal_approval"
+
+
+class PlainException(Exception):
+    """An exception that a program keeps: a dataclass whose fields JSON can hold."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields."""
+        own = fields(cast("Any", self))
+        return {field.name: getattr(self, field.name) for field in own}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_dict` returned."""
+        return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)

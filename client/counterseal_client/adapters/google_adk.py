@@ -48,8 +48,7 @@ DescribeCall = Callable[[Event | None, str], Details]
 
 
 def describe_call(event: Event | None, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     content = event.content if event else None
     parts = content.parts if content else None
     return describe_words(" ".join(part.text for part in parts or [] if part.text))

@@ -35,7 +35,13 @@ from counterseal_client.gated_tools import GatedTool
 from counterseal_client.operations import Details
 from counterseal_client.tool_errors import ApprovalPending, ToolError
 
-from .calls import NamedCall, check_call_id, check_thread, describe_words, format_result
+from .calls import (
+    NamedCall,
+    check_call_ids,
+    check_thread,
+    describe_words,
+    format_result,
+)
 from .decisions import collect_decisions, describe_waiting
 from .flags import AdapterFlags
 
@@ -85,8 +91,7 @@ class RunPaused(Exception):
 
 
 def describe_call(message: ChatMessage, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(message.text or "")
 
 
@@ -175,9 +180,7 @@ class _Turn:
     def perform_calls(self) -> None:
         """Perform each call, or find out that it waits."""
         calls = self._message.tool_calls
-        ids = [call.id for call in calls]
-        for call in calls:
-            check_call_id(call.id, ids)
+        check_call_ids([call.id for call in calls])
         for call in calls:
             if call.tool_name in self._hook.gated:
                 self._perform(call)

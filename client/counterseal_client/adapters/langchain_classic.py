@@ -38,8 +38,13 @@ from counterseal_client.gated_tools import GatedTool
 from counterseal_client.operations import Details
 from counterseal_client.tool_errors import ApprovalPending, ToolError
 
-from .attempts import check_call_ids
-from .calls import check_thread, describe_words, format_result, parse_arguments
+from .calls import (
+    check_call_ids,
+    check_thread,
+    describe_words,
+    format_result,
+    parse_arguments,
+)
 from .decisions import collect_decisions, describe_waiting
 from .flags import AdapterFlags
 
@@ -50,8 +55,7 @@ DescribeAction = Callable[[AgentAction], Details]
 
 
 def describe_action(action: AgentAction) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     log = getattr(action, "message_log", None)
     return describe_words(str(log[0].content) if log else action.log)
 
@@ -229,7 +233,7 @@ class GateExecutor(AgentExecutor):
         intermediate_steps: list[tuple[AgentAction, str]],
         run_manager: Any = None,
     ) -> Iterator[AgentFinish | AgentAction | AgentStep]:
-        """Take one turn of the agent; AgentExecutor leaves it to subclasses."""
+        """AgentExecutor offers it for this."""
         run = _get_run()
         turn = run.find_turn(len(intermediate_steps))
         if turn is None:
@@ -325,9 +329,7 @@ class GateExecutor(AgentExecutor):
         """The result of a call, or why there is none, for the model."""
         given = action.tool_input
         try:
-            arguments = (
-                parse_arguments(tool.name, given) if isinstance(given, str) else given
-            )
+            arguments = parse_arguments(tool.name, given)
             result = tool.perform(
                 arguments,
                 thread=_get_run().thread,

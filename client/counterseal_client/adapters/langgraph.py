@@ -34,10 +34,7 @@ from .decisions import describe_waiting, names_proposal
 from .flags import AdapterFlags
 from .interrupts import build_answer
 
-FLAGS = AdapterFlags(
-    framework="langgraph",
-    minimum="1.2.22",
-)
+FLAGS = AdapterFlags(framework="langgraph", minimum="1.2.22")
 FLAGS.check_version("a late answer could resume another interrupt of the same node.")
 
 # Refuses a resume that names an interrupt which does not wait (`strict_resume` of the
@@ -50,8 +47,7 @@ DescribeCall = Callable[[AIMessage, str], Details]
 
 
 def describe_call(message: AIMessage, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(message.text)
 
 

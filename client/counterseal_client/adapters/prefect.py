@@ -34,7 +34,8 @@ from counterseal_client.gate import Gate
 from counterseal_client.gated_tools import GatedTool
 from counterseal_client.operations import Details
 
-from .attempts import attempt_call, build_request, check_call_ids
+from .attempts import attempt_call, build_request
+from .calls import check_call_ids
 from .decisions import collect_decisions
 from .flags import AdapterFlags
 

@@ -39,10 +39,7 @@ from .coroutines import AnyTool, perform_call
 from .decisions import collect_decisions, describe_waiting, names_proposal
 from .flags import AdapterFlags
 
-FLAGS = AdapterFlags(
-    framework="pydantic-ai-slim",
-    minimum="2.68.0",
-)
+FLAGS = AdapterFlags(framework="pydantic-ai-slim", minimum="2.68.0")
 FLAGS.check_version("the adapter was not tested with a release before it.")
 
 NESTED = "counterseal_nested"
@@ -53,8 +50,7 @@ DescribeCall = Callable[[ModelResponse, str], Details]
 
 
 def describe_call(response: ModelResponse, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(response.text or "")
 
 

@@ -42,14 +42,14 @@ from counterseal_client.tool_errors import ToolError
 from .calls import (
     TASK_SCHEMA,
     NamedCall,
-    check_call_id,
+    check_call_ids,
     check_thread,
     describe_words,
     format_result,
     parse_arguments,
 )
 from .coroutines import AnyTool, perform_call, propose_call
-from .decisions import are_all_ready, describe_waiting, is_ready
+from .decisions import PlainException, are_all_ready, describe_waiting, is_ready
 from .flags import AdapterFlags
 
 FLAGS = AdapterFlags(
@@ -78,13 +78,12 @@ class GateFilterMissing(RuntimeError):
 
 
 def describe_call(message: ChatMessageContent, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(message.content or "")
 
 
 @dataclass
-class RunPaused(Exception):
+class RunPaused(PlainException):
     """The run has ended because calls wait for people. `history` is that of the chat as
     JSON, `waiting` what waits, as `describe_waiting` has it, and `nested` the runs of
     nested agents, by the id of the call that runs each."""
@@ -92,15 +91,6 @@ class RunPaused(Exception):
     history: str
     waiting: list[dict[str, Any]]
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values that `json.dumps` writes, for `from_dict`."""
-        return {"history": self.history, "waiting": self.waiting, "nested": self.nested}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunPaused:
-        """What `to_dict` returned."""
-        return cls(data["history"], data["waiting"], data["nested"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +165,7 @@ class GateTools:
         self, calls: list[FunctionCallContent], message: ChatMessageContent
     ) -> list[dict[str, Any]]:
         """Propose the calls of a message, and return what waits."""
-        ids = [call.id for call in calls]
-        for call in calls:
-            check_call_id(call.id, ids)
+        check_call_ids([call.id for call in calls])
         waiting: list[dict[str, Any]] = []
         for call in filter(self.owns, calls):
             if call.function_name in self._agents:
@@ -190,7 +178,7 @@ class GateTools:
         self, call: FunctionCallContent, message: ChatMessageContent
     ) -> list[dict[str, Any]]:
         try:
-            arguments = read_arguments(call)
+            arguments = parse_arguments(call.function_name, call.arguments)
             named = self._name_call(call, message)
             tool = self._tools[call.function_name]
             proposal = await propose_call(tool, arguments, named)
@@ -209,7 +197,8 @@ class GateTools:
                 paused = RunPaused.from_dict(run["paused"])
                 found = await continue_run(inner.agent, paused, inner.tools)
             else:
-                found = await inner.agent.get_response(read_arguments(call)["task"])
+                given = parse_arguments(call.function_name, call.arguments)
+                found = await inner.agent.get_response(given["task"])
         except RunPaused as paused:
             run["paused"] = paused.to_dict()
             return paused.waiting
@@ -228,11 +217,10 @@ class GateTools:
         if call.function_name in self._agents:
             return str(self.nested[call.id]["output"])
         try:
-            tool, named = (
-                self._tools[call.function_name],
-                self._name_call(call, message),
-            )
-            return format_result(await perform_call(tool, read_arguments(call), named))
+            arguments = parse_arguments(call.function_name, call.arguments)
+            tool = self._tools[call.function_name]
+            named = self._name_call(call, message)
+            return format_result(await perform_call(tool, arguments, named))
         except (ToolError, InvalidArguments) as error:
             return str(error)
 
@@ -260,13 +248,6 @@ def build_function(
 
 def list_calls(message: ChatMessageContent) -> list[FunctionCallContent]:
     return [one for one in message.items if isinstance(one, FunctionCallContent)]
-
-
-def read_arguments(call: FunctionCallContent) -> dict[str, Any]:
-    """The arguments as the model wrote them. Raises InvalidArguments."""
-    if isinstance(call.arguments, Mapping):
-        return dict(call.arguments)
-    return parse_arguments(call.function_name, call.arguments or "")
 
 
 def find_calling_message(history: ChatHistory, call_id: str) -> ChatMessageContent:

@@ -37,13 +37,13 @@ from counterseal_client.tool_errors import ToolError
 from .calls import (
     TASK_SCHEMA,
     NamedCall,
-    check_call_id,
+    check_call_ids,
     check_thread,
     describe_words,
     format_result,
     parse_arguments,
 )
-from .decisions import are_all_ready, describe_waiting, is_ready
+from .decisions import PlainException, are_all_ready, describe_waiting, is_ready
 from .flags import AdapterFlags
 
 FLAGS = AdapterFlags(
@@ -59,13 +59,12 @@ DescribeCall = Callable[[ChatMessage, str], Details]
 
 
 def describe_call(message: ChatMessage, call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     return describe_words(message.content if isinstance(message.content, str) else "")
 
 
 @dataclass
-class RunPaused(Exception):
+class RunPaused(PlainException):
     """The run has ended because calls wait for people. `task` and `steps` are those of
     the run so far, `message` the model's with the calls, all as JSON; `waiting` is what
     waits, as `describe_waiting` has it, and `nested` has the runs of nested agents, by
@@ -76,21 +75,6 @@ class RunPaused(Exception):
     message: dict[str, Any]
     waiting: list[dict[str, Any]]
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values that `json.dumps` writes, for `from_dict`."""
-        return {
-            "task": self.task,
-            "steps": self.steps,
-            "message": self.message,
-            "waiting": self.waiting,
-            "nested": self.nested,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunPaused:
-        """What `to_dict` returned."""
-        return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +179,7 @@ class GateAgent(ToolCallingAgent):
         yield from super().process_tool_calls(chat_message, memory_step)
 
     def _check_calls(self, calls: Sequence[ToolCall], message: ChatMessage) -> None:
-        ids = [call.id for call in calls]
-        for call in calls:
-            check_call_id(call.id, ids)
+        check_call_ids([call.id for call in calls])
         self._named = {}
         waiting: list[dict[str, Any]] = []
         for call in calls:
@@ -216,7 +198,7 @@ class GateAgent(ToolCallingAgent):
 
     def _propose(self, call: ToolCall, named: NamedCall) -> list[dict[str, Any]]:
         try:
-            arguments = read_arguments(call.name, call.arguments)
+            arguments = parse_arguments(call.name, call.arguments)
             proposal = self._gated[call.name].propose(arguments, **named.names)
         except InvalidArguments:
             return []  # the model is told when the call is performed
@@ -232,7 +214,7 @@ class GateAgent(ToolCallingAgent):
             if "paused" in run:
                 output = continue_run(inner, RunPaused.from_dict(run["paused"]))
             else:
-                arguments = read_arguments(call.name, call.arguments)
+                arguments = parse_arguments(call.name, call.arguments)
                 output = inner.run(str(arguments.get("task", "")))
         except RunPaused as paused:
             run["paused"] = paused.to_dict()
@@ -250,7 +232,7 @@ class GateAgent(ToolCallingAgent):
         if tool_name in self._agents:
             return self.nested[named.call_id]["output"]
         try:
-            given = read_arguments(tool_name, arguments)
+            given = parse_arguments(tool_name, arguments)
             tool = self._gated[tool_name]
             return format_result(tool.perform(given, **named.names, wait_seconds=0))
         except (ToolError, InvalidArguments) as error:
@@ -271,13 +253,6 @@ class StoredAnswer(Model):
 def build_key(tool: str, arguments: Any) -> str:
     """A call without its id."""
     return json.dumps([tool, arguments or {}], sort_keys=True, default=str)
-
-
-def read_arguments(tool: str, arguments: Any) -> dict[str, Any]:
-    """The arguments of a call. Raises InvalidArguments for a text that is no object."""
-    if isinstance(arguments, Mapping):
-        return dict(arguments)
-    return parse_arguments(tool, str(arguments or ""))
 
 
 def dump_step(step: Any) -> dict[str, Any]:

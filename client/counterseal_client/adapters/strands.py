@@ -46,8 +46,7 @@ DescribeCall = Callable[[Mapping[str, Any], str], Details]
 
 
 def describe_call(message: Mapping[str, Any], call_id: str) -> Details:
-    """The details of a proposal by default: the model's words beside its calls are the
-    rationale of each."""
+    """By default, the model's words beside its calls are the rationale of each."""
     words = [block["text"] for block in message.get("content", []) if "text" in block]
     return describe_words(" ".join(words))
 

@@ -39,8 +39,8 @@ from counterseal_client.errors import ApiError
 from counterseal_client.gate import Gate
 from counterseal_client.operations import Details
 
-from .attempts import AskGate, attempt_call, build_request, check_call_ids
-from .calls import check_thread
+from .attempts import AskGate, attempt_call, build_request
+from .calls import check_call_ids, check_thread
 from .coroutines import AnyTool
 from .decisions import collect_decisions
 from .flags import AdapterFlags

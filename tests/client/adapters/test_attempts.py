@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from counterseal_client import ApiError, Gate, GatedTool
-from counterseal_client.adapters.attempts import (
-    attempt_call,
-    build_request,
-    check_call_ids,
-)
-from counterseal_client.adapters.calls import DuplicateCallId
+from counterseal_client.adapters.attempts import attempt_call, build_request
 from tests.client.gate import REJECTION, Fault, LoopbackGate
 from tests.client.offline import run_coroutine
 
@@ -75,5 +70,3 @@ def test_names_are_checked_before_anything_is_proposed() -> None:
         build_request("a b", "call_1", NOTE, None)
     with pytest.raises(ValueError, match="has no id"):
         build_request("t-1", "", NOTE, None)
-    with pytest.raises(DuplicateCallId):
-        check_call_ids(["call_1", "call_2", "call_1"])

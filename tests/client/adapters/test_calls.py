@@ -9,6 +9,7 @@ from counterseal_client.adapters.calls import (
     LONGEST_RATIONALE,
     DuplicateCallId,
     check_call_id,
+    check_call_ids,
     check_thread,
     describe_words,
     format_result,
@@ -35,12 +36,19 @@ def test_an_id_that_stands_twice_in_a_message_is_refused() -> None:
     with pytest.raises(DuplicateCallId, match="'call_1'"):
         check_call_id("call_1", ["call_1", "call_2", "call_1"])
     assert check_call_id("call_2", ["call_1", "call_2", "call_1"]) == "call_2"
+    with pytest.raises(DuplicateCallId):
+        check_call_ids(["call_1", "call_2", "call_1"])
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"to"', "1"])
 def test_arguments_that_are_no_object_of_json_are_refused(text: str) -> None:
     with pytest.raises(InvalidArguments, match="JSON"):
         parse_arguments("send_note", text)
+
+
+def test_arguments_may_be_data_already() -> None:
+    assert parse_arguments("send_note", {"to": "ann"}) == {"to": "ann"}
+    assert parse_arguments("send_note", None) == {}
 
 
 def test_the_arguments_of_a_recorded_call_are_read() -> None:

@@ -4,6 +4,7 @@ were recorded from the real packages (counterseal_conformance.recording)."""
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from counterseal_client import Gate
 from counterseal_client.adapters.decisions import (
     WAITING_TYPE,
+    PlainException,
     are_all_ready,
     collect_decisions,
     names_proposal,
@@ -65,6 +67,19 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
     return load_waiting(request.param)
+
+
+@dataclass
+class RunPaused(PlainException):
+    waiting: list[str]
+    nested: dict[str, str]
+
+
+def test_a_paused_run_is_kept_as_json() -> None:
+    paused = RunPaused(["p-1"], {"call_1": "inner"})
+    kept = json.loads(json.dumps(paused.to_dict()))
+    assert kept == {"waiting": ["p-1"], "nested": {"call_1": "inner"}}
+    assert RunPaused.from_dict(kept) == paused
 
 
 def test_a_call_that_nobody_decided_has_no_decision(

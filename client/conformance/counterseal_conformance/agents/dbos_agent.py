@@ -16,7 +16,7 @@ from typing import Any
 
 from dbos import DBOS, Serializer, SetWorkflowID
 
-from counterseal_client.adapters.attempts import check_call_ids
+from counterseal_client.adapters.calls import check_call_ids
 from counterseal_client.adapters.dbos import (
     WAITING_EVENT,
     build_workflow,

@@ -17,7 +17,7 @@ from humanlayer import HumanLayer as BareHumanLayer
 from humanlayer.core.protocol import AgentBackend, AgentStore
 from pydantic import ValidationError
 
-from counterseal_client.adapters.attempts import check_call_ids
+from counterseal_client.adapters.calls import check_call_ids
 from counterseal_client.adapters.decisions import describe_waiting
 from counterseal_client.adapters.humanlayer import HumanLayer
 from counterseal_client.gate import Gate
