@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 # Before the package is imported: it sends nothing.
 os.environ |= {
@@ -158,18 +158,6 @@ def read_pending(found: Mapping[str, Any]) -> Pending:
     return Pending(found["id"], function["name"], found["id"], args)
 
 
-class Steps(Protocol):
-    """What a flow does about the calls of its model."""
-
-    def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
-        """What people are asked about."""
-        ...
-
-    def perform(self, messages: list[Message], feedback: str) -> list[Message]:
-        """The results of what was decided."""
-        ...
-
-
 class GatedSteps:
     """Through the adapter."""
 
@@ -244,6 +232,11 @@ class DelegatingSteps:
             return []
         last = self._store.load_state(self._inner_id)["messages"][-1]["content"]
         return [build_reply(call, last) for call in list_unanswered(messages)]
+
+
+Steps = GatedSteps | BareSteps | DelegatingSteps
+"""What a flow does about the calls of its model: `propose` says what people are asked
+about, and `perform` returns the results of what was decided."""
 
 
 def read_bare_answer(answer: Any) -> Message:

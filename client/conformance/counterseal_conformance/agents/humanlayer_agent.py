@@ -7,7 +7,6 @@ HumanLayer's hosted service has ended, so bare its backend is a table in SQLite.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -26,6 +25,7 @@ from counterseal_client.tool_errors import ApprovalPending
 from ..scripting import DONE, Script
 from ..worker import Job, Pending, Report
 from .driver import ERASE, MALFORMED, StoredDriver
+from .tables import Table
 from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 Call = dict[str, Any]
@@ -39,36 +39,26 @@ class RunSuspended(Exception):
         super().__init__("calls wait for people")
 
 
-class TableStore(AgentStore[FunctionCall, FunctionCallStatus], AgentBackend):
+class CallStore(AgentStore[FunctionCall, FunctionCallStatus], AgentBackend):
     """The function calls of a run, in the job's SQLite file."""
 
     def __init__(self, job: Job) -> None:
-        self._database = sqlite3.connect(job.store)
-        with self._database:
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS calls (name TEXT UNIQUE, call TEXT)"
-            )
+        self._calls = Table(job.store, "calls")
 
     def functions(self) -> AgentStore[FunctionCall, FunctionCallStatus]:
         return self
 
     def add(self, item: FunctionCall) -> FunctionCall:
         """A call that is there is left as it is."""
-        row = [item.call_id, item.model_dump_json()]
-        with self._database:
-            self._database.execute("INSERT OR IGNORE INTO calls VALUES (?, ?)", row)
+        self._calls.add(item.call_id, item.model_dump_json())
         return self.get(item.call_id)
 
     def get(self, call_id: str) -> FunctionCall:
-        query = "SELECT call FROM calls WHERE name = ?"
-        row = self._database.execute(query, [call_id]).fetchone()
-        return FunctionCall.model_validate_json(row[0])
+        return FunctionCall.model_validate_json(self._calls.get(call_id))
 
     def respond(self, call_id: str, status: FunctionCallStatus) -> FunctionCall:
         found = self.get(call_id).model_copy(update={"status": status})
-        query = "UPDATE calls SET call = ? WHERE name = ?"
-        with self._database:
-            self._database.execute(query, [found.model_dump_json(), call_id])
+        self._calls.put(call_id, found.model_dump_json())
         return found
 
 
@@ -205,7 +195,7 @@ class BareTools:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._hl = BareHumanLayer(run_id=job.thread, backend=TableStore(job))
+        self._hl = BareHumanLayer(run_id=job.thread, backend=CallStore(job))
         self._box = build_toolbox(job)
 
     def perform(self, calls: list[Call]) -> list[str]:

@@ -8,7 +8,6 @@ results of tasks are kept in SQLite.
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
 import uuid
 from collections.abc import Callable
@@ -47,6 +46,7 @@ from counterseal_client.adapters.prefect import (
 from ..scripting import DONE, get_turn
 from ..worker import Job, Pending, Report
 from .driver import MALFORMED, RAW, DriverBase
+from .tables import Table
 from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
@@ -55,26 +55,16 @@ class SqliteStorage(WritableFileSystem):
 
     path: str
 
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path)
-        with database:
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS results (name TEXT UNIQUE, data BLOB)"
-            )
-        return database
-
     def read_path(self, path: str, _sync: bool = True) -> bytes:
         """For a flow that is not async."""
-        query = "SELECT data FROM results WHERE name = ?"
-        row = self._open().execute(query, [path]).fetchone()
-        if row is None:
+        found: bytes | None = Table(self.path).get(path)
+        if found is None:
             raise ValueError(f"{path} does not exist")
-        return bytes(row[0])
+        return found
 
     def write_path(self, path: str, content: bytes, _sync: bool = True) -> None:
         """For a flow that is not async."""
-        with self._open() as database:
-            database.execute("REPLACE INTO results VALUES (?, ?)", [path, content])
+        Table(self.path).put(path, content)
 
 
 class Answer(RunInput):

@@ -12,12 +12,11 @@ import asyncio
 import json
 import logging
 import socket
-import sqlite3
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, cast
 
 import httpx
@@ -34,6 +33,7 @@ from ..scripting import DONE, get_turn
 from ..servers import HOST
 from ..worker import Job, Pending, Report
 from .driver import MALFORMED, RAW, DriverBase
+from .tables import Table
 from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 POLL_SECONDS = 0.05
@@ -55,65 +55,22 @@ EMPTY_ROW = dict.fromkeys(["key", "parent", "failure", "code"])
 """What a row of the answer has not."""
 
 
-class JobStore:
-    """The job's SQLite file: values of journals, and whom the bare agent asked."""
-
-    def __init__(self, job: Job) -> None:
-        self._database = sqlite3.connect(job.store, check_same_thread=False)
-        self._lock = Lock()  # steps run in threads
-        with self._database:
-            self._database.executescript(
-                "CREATE TABLE IF NOT EXISTS journal (name TEXT PRIMARY KEY, data BLOB);"
-                "CREATE TABLE IF NOT EXISTS asked (name TEXT PRIMARY KEY, call TEXT)"
-            )
-
-    def save_value(self, name: str, data: bytes) -> None:
-        """Keep a value of a journal, the first one of its name."""
-        with self._lock, self._database:
-            self._database.execute(
-                "INSERT OR IGNORE INTO journal VALUES (?, ?)", [name, data]
-            )
-
-    def load_value(self, name: str) -> bytes | None:
-        query = "SELECT data FROM journal WHERE name = ?"
-        with self._lock:
-            row = self._database.execute(query, [name]).fetchone()
-        return bytes(row[0]) if row else None
-
-    def ask_people(self, name: str, call: dict[str, Any]) -> None:
-        """Show a call of the bare agent to people, by its awakeable."""
-        row = [name, json.dumps(call)]
-        with self._lock, self._database:
-            self._database.execute("INSERT OR IGNORE INTO asked VALUES (?, ?)", row)
-
-    def end_question(self, name: str) -> None:
-        """Show that call no longer."""
-        with self._lock, self._database:
-            self._database.execute("DELETE FROM asked WHERE name = ?", [name])
-
-    def list_questions(self) -> dict[str, dict[str, Any]]:
-        """The calls that people see, by their awakeables."""
-        with self._lock:
-            rows = self._database.execute("SELECT name, call FROM asked").fetchall()
-        return {name: json.loads(call) for name, call in rows}
-
-
 class StoringCodec(JournalValueCodec):
     """Keeps values in the job's SQLite file, and their digests in the journal. A replay
     must write the same names again."""
 
-    def __init__(self, store: JobStore) -> None:
-        self._store = store
+    def __init__(self, job: Job) -> None:
+        self._values = Table(job.store, "journal")
 
     def encode(self, buf: bytes) -> bytes:
         name = sha256(buf).hexdigest()
-        self._store.save_value(name, bytes(buf))
+        self._values.add(name, bytes(buf))
         return name.encode()
 
     async def decode(self, buf: bytes) -> bytes:
         """A value that did not come from here stays as it is."""
-        found = self._store.load_value(bytes(buf).decode(errors="replace"))
-        return bytes(buf) if found is None else found
+        found = self._values.get(bytes(buf).decode(errors="replace"))
+        return bytes(buf) if found is None else bytes(found)
 
 
 StartCall = Callable[[Any, dict[str, Any]], Awaitable[str]]
@@ -126,7 +83,7 @@ class Driver(DriverBase):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._store = JobStore(job)
+        self._asked = Table(job.store, "asked")  # whom the bare agent asked
         self._sent: set[str] = set()
         logging.getLogger("restate").setLevel(logging.CRITICAL)
 
@@ -134,7 +91,7 @@ class Driver(DriverBase):
         return asyncio.run(self._work())
 
     async def _work(self) -> Report:
-        codec = StoringCodec(self._store)
+        codec = StoringCodec(self.job)
         admin = Path(self.job.folder).parent / "restate" / "kit" / "admin.sock"
         uds = httpx2.AsyncHTTPTransport(uds=str(admin))
         url = f"http://{self.job.server}"
@@ -159,7 +116,7 @@ class Driver(DriverBase):
         services, start_call, check_calls = (
             build_gated(self.job, self.gated)
             if self.gated
-            else build_bare(self.job, self._store)
+            else build_bare(self.job, self._asked)
         )
         agent, self._run, self._read = build_agent_workflow(
             self.job, start_call, check_calls
@@ -204,7 +161,7 @@ class Driver(DriverBase):
             )
             self._sent = {facts["awakeable"] for facts in woken}
             return
-        for name, call in self._store.list_questions().items():
+        for name, call in self._list_questions().items():
             await self._resolve(name, json.dumps(job.find_answer(call["args"])))
 
     async def send_raw(self) -> None:
@@ -221,11 +178,16 @@ class Driver(DriverBase):
         )
         self._sent.add(awakeable)
 
+    def _list_questions(self) -> dict[str, dict[str, Any]]:
+        """The calls that people see, by their awakeables."""
+        asked = self._asked.list_all().items()
+        return {name: json.loads(call) for name, call in asked}
+
     async def _list_names(self) -> list[str]:
         if self.gated:
             waiting = await list_waiting(self._client, self.job.thread)
             return [facts["awakeable"] for facts in waiting.values()]
-        return list(self._store.list_questions())
+        return list(self._list_questions())
 
     async def _read_stand(self) -> Report | None:
         """How the run stands; none while something of it goes on by itself."""
@@ -270,7 +232,7 @@ class Driver(DriverBase):
         if self.gated is None:
             pending = [
                 Pending(name, call["name"], call["id"], call["args"])
-                for name, call in self._store.list_questions().items()
+                for name, call in self._list_questions().items()
             ]
             return Report("suspended", pending=pending, replies=replies)
         values = [*(await list_waiting(self._client, self.job.thread)).values()]
@@ -345,7 +307,7 @@ def build_gated(job: Job, gated: GatedBox) -> tuple[list[Any], StartCall, Any]:
     return calls.services, start_call, calls.check_calls
 
 
-def build_bare(job: Job, store: JobStore) -> tuple[list[Any], StartCall, Any]:
+def build_bare(job: Job, asked: Table) -> tuple[list[Any], StartCall, Any]:
     """A service whose calls wait for an awakeable, as the documentation shows."""
     box = build_toolbox(job)
     service = restate.Service("Bare")
@@ -356,9 +318,10 @@ def build_bare(job: Job, store: JobStore) -> tuple[list[Any], StartCall, Any]:
         if "forced" not in call:
             job.ledger.mark("asked")
             name, approval = ctx.awakeable(type_hint=dict)
-            await ctx.run_typed("ask", store.ask_people, RunOptions(), name, call)
+            shown = json.dumps(call)
+            await ctx.run_typed("ask", asked.add, RunOptions(), name, shown)
             answer = await approval
-            await ctx.run_typed("answered", store.end_question, RunOptions(), name)
+            await ctx.run_typed("answered", asked.drop, RunOptions(), name)
             if answer["verdict"] == "reject":
                 return f"Rejected: {answer.get('reason', '')}"
             args = answer.get("args") or args

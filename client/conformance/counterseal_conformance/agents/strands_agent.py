@@ -4,7 +4,6 @@ documentation shows, or through Counterseal's adapter."""
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from counterseal_client.gate import Gate
 from ..scripting import DONE, WORDS, Script, find_turn
 from ..worker import Job, Pending, Report
 from .driver import APPROVAL, ASK, ERASE, MALFORMED, FileDriver
+from .tables import Table
 from .toolbox import GatedBox, build_toolbox
 
 DELEGATE = "delegate"
@@ -63,31 +63,24 @@ class ScriptedModel(Model):
         yield {"messageStop": {"stopReason": "tool_use" if calls else "end_turn"}}
 
 
-class SQLiteStorage:
+class TableStorage:
     """The storage of a session manager, in a file."""
 
     def __init__(self, file: Path) -> None:
-        self._database = sqlite3.connect(file, check_same_thread=False)
-        self._database.execute(
-            "CREATE TABLE IF NOT EXISTS blobs (key TEXT NOT NULL UNIQUE, data BLOB)"
-        )
+        self._blobs = Table(file)
 
     async def write(self, key: str, data: bytes) -> None:
-        with self._database:
-            self._database.execute("REPLACE INTO blobs VALUES (?, ?)", [key, data])
+        self._blobs.put(key, data)
 
     async def read(self, key: str) -> bytes | None:
-        query = "SELECT data FROM blobs WHERE key = ?"
-        row = self._database.execute(query, [key]).fetchone()
-        return bytes(row[0]) if row else None
+        found: bytes | None = self._blobs.get(key)
+        return found
 
     async def delete(self, key: str) -> None:
-        with self._database:
-            self._database.execute("DELETE FROM blobs WHERE key = ?", [key])
+        self._blobs.drop(key)
 
     async def list(self, query: str) -> Any:
-        rows = self._database.execute("SELECT key FROM blobs ORDER BY key").fetchall()
-        return [key for (key,) in rows if key.startswith(query)]
+        return [key for key in self._blobs.list_all() if key.startswith(query)]
 
     async def search(self, query: str) -> Any:
         """The kit searches nothing."""
@@ -183,10 +176,9 @@ def redirect_call(store: Path) -> None:
             return {key: change(one) for key, one in value.items()}
         return [change(one) for one in value] if isinstance(value, list) else value
 
-    with sqlite3.connect(store) as database:
-        for key, data in database.execute("SELECT key, data FROM blobs").fetchall():
-            new = json.dumps(change(json.loads(data))).encode()
-            database.execute("UPDATE blobs SET data = ? WHERE key = ?", [new, key])
+    table = Table(store)
+    for key, data in table.list_all().items():
+        table.put(key, json.dumps(change(json.loads(data))).encode())
 
 
 class AskingHook(HookProvider):
@@ -213,7 +205,7 @@ class AskingHook(HookProvider):
 def build_agents(job: Job, gated: GatedBox | None, store: Path) -> Agent:
     """The agent; a nested one sits behind the tool `delegate`."""
     manager = SnapshotSessionManager(
-        job.thread, storage=SQLiteStorage(store), save_latest_on="message"
+        job.thread, storage=TableStorage(store), save_latest_on="message"
     )
     if not job.nested:
         return build_single(job, gated, session_manager=manager)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import sqlite3
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +51,7 @@ from counterseal_client.adapters.temporal import (
 from ..scripting import TOOL_NAMES, get_turn
 from ..worker import Job, Pending, Report
 from .driver import RAW, DriverBase
+from .tables import Table
 from .temporal_workflow import RunState, ToolWorkflow
 from .toolbox import DELEGATE, GatedBox, build_toolbox
 
@@ -67,30 +67,19 @@ class StoringCodec(PayloadCodec):
     """Keeps payloads in the job's SQLite file, and their names at the server."""
 
     def __init__(self, job: Job) -> None:
-        self._database = sqlite3.connect(job.store)
-        with self._database:
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS payloads (name TEXT, data BLOB)"
-            )
+        self._payloads = Table(job.store)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        names = [uuid.uuid4().hex for _ in payloads]
-        rows = [
-            (name, payload.SerializeToString())
-            for name, payload in zip(names, payloads, strict=True)
-        ]
-        with self._database:
-            self._database.executemany("INSERT INTO payloads VALUES (?, ?)", rows)
-        encoding = {"encoding": b"kit/stored"}
-        return [Payload(metadata=encoding, data=name.encode()) for name in names]
+        return [self._store(payload) for payload in payloads]
+
+    def _store(self, payload: Payload) -> Payload:
+        name = uuid.uuid4().hex
+        self._payloads.put(name, payload.SerializeToString())
+        return Payload(metadata={"encoding": b"kit/stored"}, data=name.encode())
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        found = []
-        for payload in payloads:
-            query = "SELECT data FROM payloads WHERE name = ?"
-            row = self._database.execute(query, [payload.data.decode()]).fetchone()
-            found.append(Payload.FromString(row[0]) if row else payload)
-        return found
+        found = [(one, self._payloads.get(one.data.decode())) for one in payloads]
+        return [Payload.FromString(data) if data else one for one, data in found]
 
 
 class MarkingInterceptor(Interceptor, ActivityInboundInterceptor):
