@@ -1,7 +1,8 @@
 """The scripted side of a check: what the model says, and what the tools do.
 
 A script is a list of turns; a turn is a list of tool calls, each with name, args and
-id. After the last turn the model says `DONE`. The tools write to a ledger, as a service
+id. After the last turn the model says `DONE`. The scripted model of a framework finds
+out from the history which turn is next. The tools write to a ledger, as a service
 does: it performs one idempotency key once.
 """
 

@@ -71,7 +71,6 @@ class Stand:
 
     @classmethod
     def parse(cls, stored: Any) -> Stand:
-        """The stand from plain data."""
         lists = [
             list(MessagesSnapshotEvent.model_validate({"messages": found}).messages)
             for found in (stored["messages"], stored["inner"])
@@ -80,7 +79,6 @@ class Stand:
         return cls(lists[0], interrupts, lists[1], stored["error"])
 
     def dump(self) -> dict[str, Any]:
-        """The stand as plain data."""
         parts = {
             "messages": self.messages,
             "interrupts": self.interrupts,
@@ -325,12 +323,10 @@ async def read_events(producer: ScriptedProducer, given: RunAgentInput) -> list[
 
 
 def build_entry(interrupt_id: str, payload: Any) -> ResumeEntry:
-    """An answer to an interrupt."""
     return ResumeEntry(interrupt_id=interrupt_id, status="resolved", payload=payload)
 
 
 def build_pending(interrupt: Interrupt) -> Pending:
-    """A call that waits."""
     facts = interrupt.metadata or {}
     args = json.loads(facts.get("args", "{}"))
     call_id = interrupt.tool_call_id or ""

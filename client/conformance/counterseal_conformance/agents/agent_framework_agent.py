@@ -39,8 +39,6 @@ from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         super().__init__()
         self._script = script
@@ -135,17 +133,14 @@ class Driver(StoredDriver):
 
 
 def load_requests(stored: Any) -> list[Any]:
-    """The calls that wait in a stored run."""
     return [Content.from_dict(one) for one in stored["requests"]]
 
 
 def approve_requests(requests: list[Any]) -> list[Any]:
-    """Answers that approve all."""
     return [one.to_function_approval_response(approved=True) for one in requests]
 
 
 def read_pending(request: Any) -> Pending:
-    """A call that waits for an approval."""
     call = request.function_call
     return Pending(request.id, call.name, call.call_id, call.parse_arguments() or {})
 

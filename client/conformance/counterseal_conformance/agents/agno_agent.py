@@ -37,8 +37,6 @@ DELEGATE = [
 
 
 class ScriptedModel(Model):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         super().__init__(id="scripted")
         self._script = script
@@ -56,11 +54,9 @@ class ScriptedModel(Model):
         return self.invoke(*args, **kwargs)
 
     def invoke_stream(self, *args: Any, **kwargs: Any) -> Iterator[ModelResponse]:
-        """The kit streams nothing."""
         raise NotImplementedError
 
     def ainvoke_stream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ModelResponse]:
-        """The kit streams nothing."""
         raise NotImplementedError
 
     def _parse_provider_response(self, response: Any, **_: Any) -> ModelResponse:
@@ -71,7 +67,6 @@ class ScriptedModel(Model):
 
 
 def build_call(call: dict[str, Any]) -> dict[str, Any]:
-    """One of the model's calls."""
     function = {"name": call["name"], "arguments": json.dumps(call["args"])}
     return {"id": call["id"], "type": "function", "function": function}
 
@@ -161,7 +156,6 @@ class Driver(FileDriver):
 
 
 def read_pending(requirement: RunRequirement) -> Pending:
-    """A call that waits for a confirmation."""
     execution = requirement.tool_execution
     call_id = str(execution.tool_call_id)
     return Pending(

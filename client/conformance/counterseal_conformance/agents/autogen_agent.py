@@ -40,8 +40,6 @@ USAGE = RequestUsage(prompt_tokens=1, completion_tokens=1)
 
 
 class ScriptedModel(ChatCompletionClient):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         self._script = script
 
@@ -55,7 +53,6 @@ class ScriptedModel(ChatCompletionClient):
         return build_answer(find_turn(self._script, said))
 
     def create_stream(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """The kit streams nothing."""
         raise NotImplementedError
 
     async def close(self) -> None:

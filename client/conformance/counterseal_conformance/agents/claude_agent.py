@@ -330,7 +330,6 @@ class BareServer:
 
 
 def build_bare_tools(job: Job) -> list[Any]:
-    """The functions as tools of the SDK."""
     kinds: dict[str, dict[str, Any]] = {
         "send_note": {"to": str, "text": str},
         "order_parts": {"part": str, "count": int, "due": str},
@@ -348,7 +347,6 @@ def build_bare_tools(job: Job) -> list[Any]:
 
 
 def build_subagent() -> AgentDefinition:
-    """A sub-agent of Claude Code itself."""
     tools = [f"{PREFIX}{name}" for name in TOOL_NAMES]
     return AgentDefinition(
         description="Does it.", prompt="Do it.", tools=tools, background=False

@@ -47,8 +47,6 @@ set_suppress_console_output(True)
 
 
 class ScriptedModel(BaseLLM):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     script: Script
 
     def call(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
@@ -68,8 +66,6 @@ class ScriptedModel(BaseLLM):
 
 
 class RunState(BaseModel):
-    """What the flow keeps."""
-
     id: str = ""
     messages: list[Message] = []
 
@@ -240,14 +236,12 @@ about, and `perform` returns the results of what was decided."""
 
 
 def read_bare_answer(answer: Any) -> Message:
-    """An answer of the scripted model as a message."""
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     return {"role": "assistant", "content": "", "tool_calls": answer}
 
 
 def build_reply(call: Mapping[str, Any], text: str) -> Message:
-    """The result of a call as a message."""
     return {
         "role": "tool",
         "tool_call_id": call["id"],

@@ -49,8 +49,6 @@ TRANSFER = [build_turn(("outer_1", "transfer_to_agent", {"agent_name": "inner"})
 
 
 class ScriptedModel(BaseLlm):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     script: Script
 
     async def generate_content_async(
@@ -64,7 +62,6 @@ class ScriptedModel(BaseLlm):
 
 
 def build_call(call: dict[str, Any]) -> types.Part:
-    """One of the model's calls."""
     found = types.FunctionCall(id=call["id"], name=call["name"], args=call["args"])
     return types.Part(function_call=found)
 
@@ -178,7 +175,6 @@ class Driver(FileDriver):
 
 
 def read_pending(confirmation: types.FunctionCall) -> Pending:
-    """A call that waits for a confirmation."""
     original = (confirmation.args or {})["originalFunctionCall"]
     return Pending(
         str(confirmation.id), original["name"], original["id"], original["args"]

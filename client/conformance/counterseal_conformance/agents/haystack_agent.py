@@ -34,8 +34,6 @@ from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 @component
 class ScriptedModel:
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         self._script = script
 
@@ -171,7 +169,6 @@ class Driver(StoredDriver):
 
 
 def list_calls(turn: Turn) -> list[ToolCall]:
-    """The calls of a turn."""
     return [ToolCall(call["name"], call["args"], call["id"]) for call in turn]
 
 

@@ -172,7 +172,6 @@ class GatedTools:
         }
 
     def perform(self, calls: list[Call]) -> list[str]:
-        """The results of the calls of one message."""
         check_call_ids([call["id"] for call in calls])
         texts, waiting = [], []
         for call in calls:
@@ -199,7 +198,6 @@ class BareTools:
         self._box = build_toolbox(job)
 
     def perform(self, calls: list[Call]) -> list[str]:
-        """The results of the calls of one message."""
         found = []
         for call in calls:
             self._job.ledger.mark("asked")

@@ -136,6 +136,5 @@ def build_decision(given: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def build_bare_tools(job: Job) -> list[BaseTool]:
-    """The same functions without a gate."""
     functions = build_toolbox(job).functions.values()
     return [StructuredTool.from_function(function) for function in functions]

@@ -40,8 +40,6 @@ INPUTS = {"input": ASK}
 
 
 class ScriptedModel(BaseChatModel):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     script: Script
 
     @property

@@ -22,8 +22,6 @@ from .driver import ASK, DriverBase
 
 
 class ScriptedModel(BaseChatModel):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     script: Script
 
     @property
@@ -31,7 +29,6 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:
-        """A script needs to know no tools."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
@@ -58,11 +55,9 @@ class GraphDriver(DriverBase):
         self._graph = self.build_graph()
 
     def build_graph(self) -> Graph:
-        """The graph of the job."""
         raise NotImplementedError
 
     def build_answers(self, pending: list[Pending]) -> dict[str, Any]:
-        """The answers of the job, by interrupt."""
         raise NotImplementedError
 
     def build_raw(self) -> Any:

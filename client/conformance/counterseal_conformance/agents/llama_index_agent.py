@@ -77,7 +77,6 @@ class ToolWorkflow(Workflow):
     async def think(
         self, ctx: Context, ev: StartEvent | TurnEvent
     ) -> CallEvent | StopEvent | None:
-        """The model's next turn."""
         turn = await ctx.store.get("turn", 0)
         calls = get_turn(self._script, turn)
         if not calls:
@@ -114,7 +113,6 @@ class GatedTools:
         self._gated = gated
 
     async def perform(self, ctx: Context, call: dict[str, Any]) -> str:
-        """The result of a call."""
         tool, details = self._gated.tools[call["name"]], self._gated.describe()
         return await perform_tool(
             ctx, tool, call["args"], call_id=call["id"], details=details

@@ -40,8 +40,6 @@ set_tracing_disabled(True)
 
 
 class ScriptedModel(Model):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         self._script = script
 
@@ -59,12 +57,10 @@ class ScriptedModel(Model):
         return ModelResponse(output=output, usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """The kit streams nothing."""
         raise NotImplementedError
 
 
 def build_message(message_id: str, text: str) -> ResponseOutputMessage:
-    """The model's words."""
     part = ResponseOutputText(text=text, type="output_text", annotations=[])
     return ResponseOutputMessage(
         id=message_id,
@@ -76,7 +72,6 @@ def build_message(message_id: str, text: str) -> ResponseOutputMessage:
 
 
 def build_call(call: dict[str, Any]) -> ResponseFunctionToolCall:
-    """One of the model's calls."""
     return ResponseFunctionToolCall(
         call_id=call["id"],
         name=call["name"],

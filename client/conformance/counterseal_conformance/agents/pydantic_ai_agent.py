@@ -143,7 +143,6 @@ def build_agents(job: Job, gated: GatedBox | None) -> Agent[None, Any]:
 def build_pausing_agent(
     script: Script, toolsets: list[AbstractToolset[None]]
 ) -> Agent[None, Any]:
-    """An agent that says its script."""
     return Agent(
         FunctionModel(build_model(script)),
         output_type=[str, DeferredToolRequests],

@@ -45,8 +45,6 @@ from .toolbox import DELEGATE, GatedBox, build_toolbox
 
 
 class ScriptedService(ChatCompletionClientBase):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     SUPPORTS_FUNCTION_CALLING: ClassVar[bool] = True
     script: Any
 
@@ -224,6 +222,5 @@ def build_agents(job: Job, gated: GatedBox | None) -> tuple[Any, Any]:
 
 
 def build_assistant(script: Script, kernel: Kernel, name: str) -> ChatCompletionAgent:
-    """An agent that says the script."""
     service = ScriptedService(ai_model_id="scripted", script=script)
     return ChatCompletionAgent(service=service, kernel=kernel, name=name)

@@ -35,8 +35,6 @@ FINAL = {"id": "last_1", "name": "final_answer", "args": {"answer": DONE}}
 
 
 class ScriptedModel(Model):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         super().__init__()
         self._script = script

@@ -26,8 +26,6 @@ DELEGATE = "delegate"
 
 
 class ScriptedModel(Model):
-    """Says the next turn of its script; which one that is, the history tells."""
-
     def __init__(self, script: Script) -> None:
         self._script = script
 
@@ -35,11 +33,9 @@ class ScriptedModel(Model):
         """There is nothing to configure."""
 
     def get_config(self) -> Any:
-        """There is nothing to configure."""
         return {}
 
     def structured_output(self, *_: Any, **__: Any) -> Any:
-        """The kit asks for none."""
         raise NotImplementedError
 
     async def stream(self, messages: Any, *_: Any, **__: Any) -> AsyncIterator[Any]:
@@ -83,7 +79,6 @@ class TableStorage:
         return [key for key in self._blobs.list_all() if key.startswith(query)]
 
     async def search(self, query: str) -> Any:
-        """The kit searches nothing."""
         raise NotImplementedError
 
 
@@ -160,7 +155,6 @@ class Driver(FileDriver):
 
 
 def read_pending(interrupt_id: str, found: Any) -> Pending:
-    """A call that waits."""
     reason = found.reason
     call_id = reason.get("tool_call_id", "")
     return Pending(interrupt_id, reason["tool"], call_id, reason.get("args", {}))
