@@ -33,7 +33,9 @@ READ = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"|\$\{([A-Z_]+):")
 
 
 def pages() -> list[Path]:
-    return [ROOT / name for name in list_files() if name.endswith(".md")]
+    single = ["README.md", "CHANGELOG.md", "client/README.md", "bench/README.md"]
+    single.append("client/conformance/README.md")
+    return [*(ROOT / name for name in single), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
