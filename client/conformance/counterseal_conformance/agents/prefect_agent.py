@@ -122,8 +122,8 @@ class Driver(DriverBase):
         self._work()
 
     def send_raw(self) -> None:
-        """Behind the gate a resumption has no input, so Prefect leaves
-        a redirection out."""
+        """Behind the gate a resumption has no input, so Prefect leaves a redirection
+        out."""
         self._resume_raw({**RAW, "malformed": {"verdict": MALFORMED}}[self.job.raw])
 
     def _resume_raw(self, answer: dict[str, Any] | None) -> None:
