@@ -15,7 +15,6 @@ from hitl.environment import Counterseal
 from reviews.holds import take
 from tests.guards import ROOT
 from tests.house import picture
-from tests.house.references import list_files
 
 README_LIMIT = 8_000  # bytes
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
