@@ -352,12 +352,12 @@
     const place = asked && into && $(into);
     if (place) enter(place, into === "#panel" && findPanel());
     else if (requestConfig?.elt?.matches(".forms form") && document.activeElement === body) $("#live")?.focus();
-    if (asked && isDecision(event.detail, requestConfig) && findVerb(requestConfig) === sent) resume();
+    if (asked && findVerb(requestConfig) === sent) resume();
   });
-  const isDecision = ({ target }, { triggeringEvent }) => target?.id === "decide" && /submit|click/.test(triggeringEvent?.type);
+  const isDecision = ({ target, triggeringEvent }) => target?.id === "decide" && /submit|click/.test(triggeringEvent?.type);
   /* A batch opens its panels with the form that commits it. */
   const findVerb = ({ verb, triggeringEvent }) => /^(arm|select)/.test(triggeringEvent.submitter?.value) ? "get" : verb;
-  on("confirm", ({ detail }) => { if (!isDecision(detail, detail)) return; if (!sent) waiting = []; sent = findVerb(detail); });
+  on("confirm", ({ detail }) => { if (!isDecision(detail)) return; if (!sent) waiting = []; sent = findVerb(detail); });
   for (const name of ["sendError", "sendAbort", "timeout", "swapError"]) on(name, () => { sent = undefined; });
   /* An answer that leads to another page: the undo comes first. */
   on("beforeOnLoad", (event) => {
