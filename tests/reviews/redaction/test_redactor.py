@@ -63,6 +63,7 @@ FOUND = [
     ("IBAN", "GB82 WEST 1234 5698 7654 32", "IBAN {} and then"),
     ("IBAN", "DE89370400440532013000", "{}"),
     ("IBAN", "nl91 abna 0417 1643 00", "{}"),
+    ("IBAN", "CY17 0020 0128 0000 0012 0052 7600", "{}"),
     ("national id", "123-45-6789", "{}"),
     ("national id", "912-70-1234", "{}"),
     ("national id", "123456789", "my social security number is {}"),
@@ -151,6 +152,8 @@ KEPT = [
     "p-0123456789abcdefghjk r-zzzzzzzzzzzzzzzzzzzz 35.52999999999997",
     "a @ b, look at example dot the thing, @here, 3 @ 4.99, 3@4.99",
     "Isabella Lopez from Phoenix paid with a card ending in 8902.",
+    # Right check digits, but no month 13, and no tax id with ten different digits.
+    "Parts 12 345 678 903, 85.13.30-033.70 and 811328-9873 of the list.",
 ]
 
 
