@@ -107,8 +107,7 @@ def resembles_identity(text: str, identity: Identity) -> bool:
 @lru_cache(maxsize=8192)
 def _fold_lookalikes(text: str) -> str:
     seen = normalise.fold_text(unicodedata.normalize("NFKC", text)).text
-    # Twice: some capitals look Latin only in lower case.
-    return fold_text(unicode.compute_skeleton(unicode.compute_skeleton(seen)))
+    return fold_text(unicode.fold_lookalikes(seen))
 
 
 def _list_spellings(text: str) -> set[str]:

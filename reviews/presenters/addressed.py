@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .unicode import compute_skeleton, is_hidden
+from .unicode import fold_lookalikes, is_hidden
 
 _DONE = r"(?:approved|authori[sz]ed|cleared|confirmed|reviewed|verified|signed off)"
 _WHO = r"(?:reviewer|approver|supervisor|operator|administrator|admin|moderator|human)"
@@ -243,7 +243,7 @@ def _normalise_line(line: str) -> str:
     """The line as a person reads it: hidden characters removed, look-alikes as
     Latin."""
     seen = line if line.isascii() else "".join(map(_replace_hidden, line))
-    return _DECORATION.sub(" ", compute_skeleton(seen)).strip()
+    return _DECORATION.sub(" ", fold_lookalikes(seen)).strip()
 
 
 def _replace_hidden(char: str) -> str:

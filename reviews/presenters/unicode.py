@@ -1,9 +1,8 @@
 """Characters that a reader does not see, or takes for something else. Pure.
 
 Words that mix alphabets or only look Latin are marked, and domain names that imitate
-our own are recognised. This is a small part of UTS 39:
-scripts by character name, the usual East Asian combinations, and the Cyrillic, Greek
-and Armenian letters that pass for Latin ones.
+our own are recognised. Of UTS 39 this has the table of confusables, the skeletons and
+the usual East Asian combinations of scripts; a script is known by its character's name.
 
 Default-ignorable, control, format, private-use and unassigned code points, line and
 paragraph separators, every space but the plain one, and letters that draw nothing
@@ -18,6 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 
 MIXED = "mixed alphabets"
 LOOKS_LATIN = "letters that only look Latin"
@@ -44,14 +44,54 @@ _ALIASES = {"KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "CJK", "HALFWIDTH": 
 # Styled Latin letters: bold, full width and the like.
 _STYLED = {"MATHEMATICAL", "FULLWIDTH", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT"}
 
-_PAIRS = """
-0430a 0435e 043Eo 0440p 0441c 0443y 0445x 0456i 0458j 0455s 0501d 04BBh 04CFl 051Bq
-051Dw 043Ak 043Cm 0442t 0432b 043Dh 0410A 0412B 0415E 041AK 041CM 041DH 041EO 0420P
-0421C 0422T 0423Y 0425X 0406I 0408J 0405S 03B1a 03BFo 03BDv 03C1p 03B9i 03BAk 03C5u
-03C4t 0391A 0392B 0395E 0396Z 0397H 0399I 039AK 039CM 039DN 039FO 03A1P 03A4T 03A5Y
-03A7X 0585o 057Du 0570h 0578n 0581g 0131i 0261g
-"""
-# Letters, and pairs of letters, that look like others beyond single look-alikes.
+# Scripts with enough letters that pass for Latin ones to write whole words.
+_LATIN_LOOKING = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
+
+_CONFUSABLES_FILE = Path(__file__).with_name("confusables.txt")
+
+
+def _load_confusables() -> dict[int, str]:
+    """The prototype of each character of UTS 39's table."""
+    prototypes: dict[int, str] = {}
+    for line in _CONFUSABLES_FILE.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            prototype, _, alike = line.partition(":")
+            seen = "".join(chr(int(code, 16)) for code in prototype.split())
+            prototypes |= {int(code, 16): seen for code in alike.split()}
+    return prototypes
+
+
+CONFUSABLES = _load_confusables()
+# Small forms whose prototype is no Latin letter: Cyrillic and Greek ones of K and M.
+_SMALL_FORMS = {"\u0138": "k", "\u028d": "m"}
+
+
+def _find_latin_letter(char: str) -> str:
+    """The one Latin letter that a letter passes for, or the empty string. NFKC has
+    already replaced the styled ones."""
+    seen = CONFUSABLES.get(ord(char), char)
+    other = not char.isascii() and unicodedata.is_normalized("NFKC", char)
+    if not other or unicodedata.category(char)[0] != "L" or len(seen) > 1:
+        return ""
+    if seen == "l" and char != char.lower():  # the prototype of I is l
+        return _find_latin_letter(char.lower()) or "I"
+    if seen.isascii():
+        return seen if seen.isalpha() else ""
+    name = unicodedata.name(seen, "")
+    small = name.removeprefix("LATIN LETTER SMALL CAPITAL ").lower()
+    return small if len(small) == 1 else _SMALL_FORMS.get(seen, "")
+
+
+LOOKALIKES = {
+    ord(char): letter
+    for char in sorted({*map(chr, CONFUSABLES), *"".join(CONFUSABLES.values())})
+    if (letter := _find_latin_letter(char))
+}
+# Letters of the table that words of their own scripts are full of: one with such a
+# letter is no imitation.
+_OWN_LETTERS = frozenset("\u0433\u0448\u04ae\u04af\u03b3\u03c3\u0561")
+# Letters, and pairs of letters, that look like others beyond the table, or for which it
+# has the longer form: a mistyped letter counts as one.
 _DOMAIN_PAIRS = (
     ("rn", "m"),
     ("vv", "w"),
@@ -60,7 +100,6 @@ _DOMAIN_PAIRS = (
     ("1", "l"),
     ("i", "l"),
 )
-LOOKALIKES = {int(pair[:4], 16): pair[4] for pair in _PAIRS.split()}
 
 
 class WordMarker:
@@ -69,7 +108,7 @@ class WordMarker:
     def __init__(self, text: str) -> None:
         self.foreign_prose = False
         if not text.isascii():
-            found = [m[0] for m in _WORD.finditer(text)]
+            found = [m[0] for m in _WORD.finditer(text) if not m[0].isascii()]
             # Real prose has letters that no Latin letter resembles.
             self.foreign_prose = any(
                 _has_foreign_letters(w) and not _is_all_lookalikes(w) for w in found
@@ -141,11 +180,20 @@ def is_mixed(word: str) -> bool:
     )
 
 
-def compute_skeleton(text: str) -> str:
-    """The text as a hasty reader sees it, for comparison and search, not for
+def fold_lookalikes(text: str) -> str:
+    """The text as a hasty reader of Latin sees it, for comparison and search, not for
     display."""
+    if text.isascii():
+        return text.casefold()
     plain = unicodedata.normalize("NFKC", text).translate(LOOKALIKES)
-    return plain.casefold()
+    return plain.casefold().translate(LOOKALIKES)  # some look Latin in lower case only
+
+
+def compute_skeleton(text: str) -> str:
+    """The skeleton of UTS 39, section 4: equal for texts that look equal, in whatever
+    script. Composed, so that a letter with an accent counts as one."""
+    shown = "".join(c for c in unicodedata.normalize("NFD", text) if not is_hidden(c))
+    return unicodedata.normalize("NFC", shown.translate(CONFUSABLES))
 
 
 @lru_cache(maxsize=8192)
@@ -162,12 +210,12 @@ def find_script(char: str) -> str:
 
 
 def _has_foreign_letters(word: str) -> bool:
-    scripts = {find_script(char) for char in word}
-    return bool(scripts & {"CYRILLIC", "GREEK", "ARMENIAN"})
+    return bool(_LATIN_LOOKING & {find_script(char) for char in word})
 
 
 def _is_all_lookalikes(word: str) -> bool:
-    return all(ord(c) in LOOKALIKES for c in word if c.isalpha())
+    letters = [char for char in word if char.isalpha()]
+    return all(ord(c) in LOOKALIKES and c not in _OWN_LETTERS for c in letters)
 
 
 # Format characters that are visible: they enclose the digits that follow.
@@ -404,11 +452,18 @@ _FEWEST_FOR_EDIT, _FEWEST_INSIDE, _FEWEST_FOR_LABEL = 5, 6, 9
 
 @lru_cache(maxsize=8192)
 def _is_lookalike(domain: str, own: str) -> bool:
-    shown = _fold_lookalikes(to_other_form(domain) if "xn--" in domain else domain)
-    ours, labels = _fold_lookalikes(own), shown.split(".")
-    name = _fold_lookalikes(_find_registered_label(own))
+    shown = to_other_form(domain) if "xn--" in domain else domain
+    names = [fold_lookalikes(n) for n in (shown, own, _find_registered_label(own))]
+    if _resembles(*map(_fold_pairs, names)):
+        return True
+    return not all(map(str.isascii, names)) and _resembles(*map(_fold_skeleton, names))
+
+
+def _resembles(domain: str, own: str, name: str) -> bool:
+    """Whether a domain resembles one of ours, registered as `name`, all folded."""
+    labels = domain.split(".")
     if len(name) >= _FEWEST_INSIDE and re.search(
-        rf"(^|[.-]){re.escape(name)}([.-]|$)", shown
+        rf"(^|[.-]){re.escape(name)}([.-]|$)", domain
     ):
         return True
     if len(name) >= _FEWEST_FOR_LABEL and any(
@@ -417,8 +472,8 @@ def _is_lookalike(domain: str, own: str) -> bool:
         return True
     ends = [".".join(labels[n:]) for n in range(len(labels) - 1)]
     if len(name) < _FEWEST_FOR_EDIT:
-        return ours in ends
-    return any(_is_one_edit_apart(end, ours) for end in ends)
+        return own in ends
+    return any(_is_one_edit_apart(end, own) for end in ends)
 
 
 def _find_registered_label(domain: str) -> str:
@@ -428,11 +483,14 @@ def _find_registered_label(domain: str) -> str:
     return labels[-3 if shared else -2] if len(labels) > 1 else domain
 
 
-def _fold_lookalikes(domain: str) -> str:
-    text = compute_skeleton(domain)
+def _fold_pairs(domain: str) -> str:
     for pair, read in _DOMAIN_PAIRS:
-        text = text.replace(pair, read)
-    return text
+        domain = domain.replace(pair, read)
+    return domain
+
+
+def _fold_skeleton(domain: str) -> str:
+    return _fold_pairs(compute_skeleton(domain).casefold())
 
 
 def _is_one_edit_apart(one: str, other: str) -> bool:

@@ -134,6 +134,7 @@ _LETTERS = str.maketrans(
         "đ": "d",
         "ð": "d",
         "þ": "th",
+        "Þ": "th",
         "æ": "ae",
         "œ": "oe",
         "\u0131": "i",
@@ -315,5 +316,6 @@ def _fold_name_char(char: str) -> str:
     if char.isascii():
         return char.lower()
     folded = fold_text(unicodedata.normalize("NFKD", char)).text
-    plain = unicode.compute_skeleton(folded).casefold().translate(_LETTERS)
+    folded = folded.translate(_LETTERS)  # first: a thorn looks like a "p"
+    plain = unicode.fold_lookalikes(folded).translate(_LETTERS)
     return "".join(c for c in plain if not unicodedata.category(c).startswith("M"))
