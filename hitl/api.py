@@ -48,10 +48,13 @@ class StrictParser(Parser):
         return canonical.parse(request.body)
 
 
+SCHEMA = "#/components/schemas/{model}"
+LETTER = LetterOut.__name__
+
+
 def _build_webhooks() -> dict[str, Any]:
     """The `webhooks` section of the OpenAPI document: all events share one schema."""
-    schema = LetterOut.model_json_schema()
-    content = {"application/json": {"schema": schema}}
+    content = {"application/json": {"schema": {"$ref": SCHEMA.format(model=LETTER)}}}
     events = get_args(LetterOut.model_fields["type"].annotation)
     call = {
         "description": "Sent to an agent's endpoint. Any 2xx response accepts it.",
@@ -59,6 +62,12 @@ def _build_webhooks() -> dict[str, Any]:
         "responses": {"2XX": {"description": "accepted"}},
     }
     return {event: {"post": call} for event in events}
+
+
+def _build_letter_schemas() -> dict[str, Any]:
+    """The schema of a webhook's body, and those that it refers to, by name."""
+    letter = LetterOut.model_json_schema(ref_template=SCHEMA)
+    return {**letter.pop("$defs"), LETTER: letter}
 
 
 # Operation ids that were published under another module name must not change.
@@ -80,9 +89,10 @@ class CountersealApi(NinjaAPI):
         return f"{prefix or package.replace('.', '_')}_{name}"
 
     def get_openapi_schema(self, **options: Any) -> Any:
-        """The OpenAPI document, which also says which headers an endpoint refuses to do
-        without."""
+        """The OpenAPI document, which also has the webhooks' schemas, and says which
+        headers an endpoint refuses to do without."""
         description = super().get_openapi_schema(**options)
+        description["components"]["schemas"] |= _build_letter_schemas()
         for call in description["paths"].values():
             for operation in call.values():
                 for parameter in operation.get("parameters", []):

@@ -46,7 +46,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 
 def format_module(document: Schema) -> str:
     """The whole file."""
-    schemas = collect_schemas(document)
+    schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = list(list_operations(document))
     parts = [
         HEAD,
@@ -55,19 +55,6 @@ def format_module(document: Schema) -> str:
         format_routes(operations),
     ]
     return "\n".join(parts)
-
-
-def collect_schemas(document: Schema) -> dict[str, Schema]:
-    """Every named schema: the components, and those that a webhook brings along.
-    Raises ValueError when two differ under one name."""
-    schemas: dict[str, Schema] = dict(document["components"]["schemas"])
-    for webhook in document.get("webhooks", {}).values():
-        body = read_schema(webhook["post"]["requestBody"])
-        given = {**body.get("$defs", {}), body["title"]: body}
-        for name, schema in given.items():
-            if schemas.setdefault(name, schema) != schema:
-                raise ValueError(f"two schemas have the name {name}")
-    return schemas
 
 
 def list_operations(document: Schema) -> Iterator[tuple[str, str, Schema]]:

@@ -46,9 +46,12 @@ def published() -> dict[str, Any]:
 
 
 def validator(name: str) -> Draft202012Validator:
-    document = published()
-    reference = {"$ref": f"#/components/schemas/{name}"}
-    return Draft202012Validator({**reference, "components": document["components"]})
+    return build_validator({"$ref": f"#/components/schemas/{name}"})
+
+
+def build_validator(reference: dict[str, str]) -> Draft202012Validator:
+    components = published()["components"]
+    return Draft202012Validator({**reference, "components": components})
 
 
 class Walk:
@@ -241,7 +244,7 @@ def published_forms() -> tuple[Draft202012Validator, Draft202012Validator]:
 
 def letter_validator() -> Draft202012Validator:
     hook = published()["webhooks"]["proposal.settled"]["post"]["requestBody"]
-    return Draft202012Validator(hook["content"]["application/json"]["schema"])
+    return build_validator(hook["content"]["application/json"]["schema"])
 
 
 def test_each_event_is_published(gate: Gate) -> None:

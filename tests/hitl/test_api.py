@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -44,6 +45,16 @@ def test_no_two_schemas_share_a_name() -> None:
     models = Counter(model.__name__ for model in set(list_models()))
     assert models["MessageIn"] == 1
     assert [name for name, number in models.items() if number > 1] == []
+
+
+def test_every_reference_leads_to_a_schema_of_the_document() -> None:
+    document = api.get_openapi_schema()
+    names = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(document)))
+    known = {
+        f"#/components/schemas/{name}" for name in document["components"]["schemas"]
+    }
+    assert names <= known
+    assert "#/components/schemas/LetterOut" in names
 
 
 def test_agents_and_people_send_messages_of_their_own_kinds() -> None:
