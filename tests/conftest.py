@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpcore2
+import hypothesis
 import pytest
 import redis
 import structlog
@@ -53,6 +54,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each client would read the certificates of the system again: 25 ms of the
     # processor, mostly for one call of a server without TLS.
     httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+    # A busy machine makes an example slow, and proves nothing by it.
+    hypothesis.settings.register_profile("unhurried", deadline=None)
+    hypothesis.settings.load_profile("unhurried")
     # A logger that is kept would not see what a test captures.
     structlog.configure(cache_logger_on_first_use=False)
     if config.getoption("cov_source", None):

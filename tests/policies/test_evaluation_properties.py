@@ -64,7 +64,7 @@ WORLDS = st.fixed_dictionaries(
 
 
 @given(RULES, RISKS, WORLDS, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_order_of_rules_is_for_reading_only(rules, risk, world, random):
     shuffled = random.sample(rules, len(rules))
     assert judge(ruled(*rules, risk=risk), **world) == judge(
@@ -73,7 +73,7 @@ def test_the_order_of_rules_is_for_reading_only(rules, risk, world, random):
 
 
 @given(RULES, RISKS, WORLDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_one_rule_more_never_asks_for_less(rules, risk, world):
     less, more = ruled(*rules[:-1], risk=risk), ruled(*rules, risk=risk)
     before, after = judge(less, **world), judge(more, **world)
@@ -89,7 +89,7 @@ def test_one_rule_more_never_asks_for_less(rules, risk, world):
 
 
 @given(RULES, RISKS, WORLDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_result_is_never_below_the_floor_or_any_rule_that_held(rules, risk, world):
     document = ruled(*rules, risk=risk)
     found = judge(document, **world)
@@ -111,7 +111,7 @@ def claims():
     st.integers(0, 2).map(lambda n: [4900] * n),
     st.sampled_from([store.NOON, store.EVENING, store.SATURDAY_NIGHT]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_nothing_an_agent_says_of_itself_lowers_the_tier(
     tool, said, uncertain, earlier, now
 ):
@@ -134,7 +134,7 @@ def test_nothing_an_agent_says_of_itself_lowers_the_tier(
     st.text(max_size=60) | st.emails(),
     st.sampled_from(["to", "cc", "bcc"]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_one_recipient_more_never_makes_a_mail_more_internal(address, field):
     ours = {"to": ["desk@northgate-electronics.example"]}
     args = {**ours, field: [*ours.get(field, []), address]}

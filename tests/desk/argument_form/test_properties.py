@@ -111,7 +111,7 @@ def exactly(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(made=objects())
 def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
     schema, args = made
@@ -126,7 +126,7 @@ def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
     assert fill(again) == sent
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(made=objects(), data=st.data())
 def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
     schema, args = made
@@ -152,7 +152,7 @@ def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
     assert exactly(was) == exactly(args)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(made=objects(), data=st.data())
 def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     schema, args = made

@@ -52,7 +52,6 @@ ARGS = {"customer": "C-1", "amount": "40.00", "currency": "USD", "note": "hello"
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from(sorted(ARGS)), texts)

@@ -171,7 +171,6 @@ states = st.sampled_from(["absent", "same", "other"])
 
 @settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(

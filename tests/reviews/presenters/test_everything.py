@@ -51,9 +51,7 @@ values = st.recursive(
     ),
     max_leaves=5,
 )
-few = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def any_arguments(tool: str) -> st.SearchStrategy[dict[str, Any]]:

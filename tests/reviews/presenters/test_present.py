@@ -58,7 +58,7 @@ def define(presenter, **parts):
 
 
 # For each kind of tool; a hundred for all of them together.
-some = settings(max_examples=30, deadline=None)
+some = settings(max_examples=30)
 
 
 class TestNothingIsLeftOut:

@@ -78,7 +78,7 @@ def test_a_credential_is_concealed_in_both_versions():
         assert "sk-live" not in str(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(older=objects, args=objects)
 def test_different_arguments_always_have_a_row(older, args):
     same = json.dumps(older, sort_keys=True) == json.dumps(args, sort_keys=True)

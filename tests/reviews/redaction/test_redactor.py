@@ -405,14 +405,14 @@ PIECES = (
 messy = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(messy)
 def test_redacting_again_changes_nothing(text):
     once = redact(text)
     assert redact(once) == once
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(messy, st.sampled_from([v for k, v, a in FOUND if k == "e-mail" and a == "{}"]))
 def test_an_address_does_not_survive_among_anything(text, value):
     assert value not in redact(f"{text} {value} {text}")
@@ -428,7 +428,7 @@ def redact_with_all(text):
         return redact(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(messy | st.sampled_from([v for _, v, _ in FOUND]) | st.from_regex(r"\w{0,20}"))
 def test_a_recogniser_that_need_not_read_a_text_finds_nothing_there(text):
     assert redact(text) == redact_with_all(text)
