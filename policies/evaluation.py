@@ -468,7 +468,7 @@ def _compute_recall_seconds(
     people = sum(step.required for step in steps)
     if risk is Risk.CRITICAL and people > 1:
         return 0
-    return document.recall.get(risk, 0)
+    return document.recall_for(risk)
 
 
 def _to_seconds(duration: timedelta) -> int:

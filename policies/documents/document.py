@@ -224,6 +224,10 @@ class Document(DocumentPart):
         }
         return {**value, "tools": tools}
 
+    def recall_for(self, risk: Risk) -> int:
+        """The recall window of a risk, in seconds; none where `recall` has no entry."""
+        return self.recall.get(risk, 0)
+
     def rules_for(self, tool: str) -> Sequence[Rule]:
         """The rules that apply to a tool, in the document's order."""
         return self._rules_by_tool.get(tool, ())
