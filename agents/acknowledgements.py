@@ -11,6 +11,7 @@ from django.db import transaction
 from journal import clock, failpoints, log, notify
 from journal.errors import Conflict, NotFound
 from journal.models import LogRecord
+from reviews.choices import ENDED
 from reviews.models import Execution, Proposal
 
 from . import locks, representation, transitions
@@ -83,8 +84,7 @@ def _collect_outcome_ids(proposal: Proposal) -> set[str]:
         for fence in range(execution.fence + 1):
             found.add(representation.compute_offered_id(proposal.pk, fence))
             found |= {
-                representation.compute_ended_id(proposal.pk, e, fence)
-                for e in representation.ENDED_EXECUTIONS
+                representation.compute_ended_id(proposal.pk, e, fence) for e in ENDED
             }
             found |= {
                 representation.compute_offered_id(proposal.pk, fence, at)

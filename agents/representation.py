@@ -7,7 +7,7 @@ needs no row of its own and is the same after any crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,9 +22,12 @@ from journal.prepared_queries import Parameter, PreparedQuery
 from policies import tools
 from policies.choices import ExecutionClass, Role
 from reviews.choices import (
-    FINISHED_STATUSES,
+    DECIDED,
+    ENDED,
+    EXECUTION_SPECS,
     OPEN,
-    UNGRANTED_STATUSES,
+    REQUEST_SPECS,
+    UNGRANTED,
     ExecutionStatus,
     RequestStatus,
     Verdict,
@@ -83,31 +86,14 @@ def _compute_outcome_id(proposal: str, *what: str | int) -> str:
 
 
 FROM_AGENT = "agent"  # the sender of the agent's own messages
-EXECUTION_WORDS = {
-    ExecutionStatus.QUEUED: "granted",
-    ExecutionStatus.CLAIMED: "executing",
-    ExecutionStatus.SUCCEEDED: "executed",
-    ExecutionStatus.FAILED: "failed",
-    ExecutionStatus.UNKNOWN: "unknown",
-    ExecutionStatus.REFUSED: "refused",
-}
-REQUEST_WORDS = {
-    RequestStatus.PENDING: "pending",
-    RequestStatus.RECALLABLE: "pending",
-    RequestStatus.AUTHORIZED: "granted",
-    RequestStatus.REJECTED: "rejected",
-    RequestStatus.EXPIRED: "expired",
-    RequestStatus.WITHDRAWN: "withdrawn",
-    RequestStatus.SUPERSEDED: "superseded",
-}
-STATUSES = (
-    "blocked",
-    *dict.fromkeys([*EXECUTION_WORDS.values(), *REQUEST_WORDS.values()]),
-)
+STATUSES = {"blocked"}
+STATUSES |= {spec.api_word for spec in EXECUTION_SPECS.values()}
+STATUSES |= {spec.api_word for spec in REQUEST_SPECS.values()}
 # `unknown` counts as final until a person or a look-up settles it. `granted` is final
 # only when the agent is to redeem the grant (see `is_final`).
-FINAL_STATUSES = frozenset(STATUSES) - {"pending", "granted", "executing"}
-ENDED_EXECUTIONS = (*FINISHED_STATUSES, ExecutionStatus.UNKNOWN)
+FINAL_STATUSES = {"blocked"}
+FINAL_STATUSES |= {EXECUTION_SPECS[status].api_word for status in ENDED}
+FINAL_STATUSES |= {REQUEST_SPECS[status].api_word for status in UNGRANTED}
 
 
 def annotate_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
@@ -119,19 +105,19 @@ def annotate_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
             When(blocked_by__gt="", then=Value("blocked")),
             When(repeats__gt="", then=Value("rejected")),
             default=Coalesce(
-                _build_word_case("execution_status", EXECUTION_WORDS),
-                _build_word_case("request__status", REQUEST_WORDS),
+                _build_word_case("execution_status", EXECUTION_SPECS),
+                _build_word_case("request__status", REQUEST_SPECS),
             ),
             output_field=CharField(),
         ),
     )
 
 
-def _build_word_case(field: str, words: dict[Any, str]) -> Case:
+def _build_word_case(field: str, specs: Mapping[str, Any]) -> Case:
     return Case(
         *[
-            When(**{field: status.value}, then=Value(word))
-            for status, word in words.items()
+            When(**{field: status}, then=Value(spec.api_word))
+            for status, spec in specs.items()
         ],
         output_field=CharField(),
     )
@@ -147,10 +133,10 @@ def compute_status_word(
     if proposal.repeats:
         return "rejected"
     if execution is not None:
-        return EXECUTION_WORDS[ExecutionStatus(execution.status)]
+        return EXECUTION_SPECS[execution.status].api_word
     if request is None:
         raise LookupError(f"{proposal} was neither blocked, asked nor granted.")
-    return REQUEST_WORDS[RequestStatus(request.status)]
+    return REQUEST_SPECS[request.status].api_word
 
 
 _PROPOSAL = PreparedQuery(
@@ -228,7 +214,7 @@ def _find_outcome_id(
     grant: dict[str, Any] | None,
 ) -> str | None:
     """Return the id of what the agent can act upon, or None while there is nothing."""
-    if execution is not None and execution.status in ENDED_EXECUTIONS:
+    if execution is not None and execution.status in ENDED:
         return compute_ended_id(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
         return compute_offered_id(proposal.pk, execution.fence, execution.retried_at)
@@ -236,7 +222,7 @@ def _find_outcome_id(
 
 
 def _may_have_run(request: ApprovalRequest) -> bool:
-    return request.status in UNGRANTED_STATUSES and uncertain.may_have_run(request)
+    return request.status in UNGRANTED and uncertain.may_have_run(request)
 
 
 _ACKNOWLEDGED_AT = PreparedQuery(
@@ -399,10 +385,7 @@ def build_decision(
     if request.settled_at is None:
         return None
     last = _NEWEST_DECISION.fetch_first(request=request.pk)
-    if last is None or request.status not in {
-        RequestStatus.AUTHORIZED,
-        RequestStatus.REJECTED,
-    }:
+    if last is None or request.status not in DECIDED:
         return None
     # A person's own proposal (a reversal) has a person as author from revision 1 on, so
     # only a later revision by a person is a modification.

@@ -18,7 +18,7 @@ from django.db.models.fields.json import KT
 from journal import clock, log, sweeps
 from journal.models import OutboxMessage
 from journal.state_machine import PROPOSAL_TOLD
-from reviews.choices import OPEN, AlarmKind, ExecutionStatus
+from reviews.choices import OPEN, UNFINISHED, AlarmKind, ExecutionStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
 from reviews.models.alarms import STANDING
 
@@ -141,7 +141,6 @@ def delete_unused_endpoints() -> int:
 def _select_unfinished(proposals: Collection[str]) -> QuerySet[Execution]:
     """Select the executions that can still change; a failed one can while a person may
     have it retried."""
-    status = ExecutionStatus
-    again = Q(status=status.FAILED, grant__expires_at__gt=clock.now())
-    open_now = Q(status__in=[status.QUEUED, status.CLAIMED, status.UNKNOWN])
+    again = Q(status=ExecutionStatus.FAILED, grant__expires_at__gt=clock.now())
+    open_now = Q(status__in=UNFINISHED)
     return Execution.objects.filter(open_now | again, proposal__in=proposals)

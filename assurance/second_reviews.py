@@ -30,13 +30,7 @@ from policies.choices import Risk, Role, Tier
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
-from reviews.choices import (
-    ExecutionStatus,
-    RequestStatus,
-    SampleCause,
-    UpheldReview,
-    Verdict,
-)
+from reviews.choices import DECIDED, ExecutionStatus, SampleCause, UpheldReview, Verdict
 from reviews.models import ApprovalRequest, Decision, Execution, SecondReview
 
 from . import targets
@@ -71,7 +65,7 @@ def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCaus
             at__gt=now - CONSIDERED,
             verdict__in=[Verdict.APPROVE, Verdict.REJECT],
             version=F("request__version"),
-            request__status__in=[RequestStatus.AUTHORIZED, RequestStatus.REJECTED],
+            request__status__in=DECIDED,
             request__tier=Tier.APPROVE,
             request__risk__in=[Risk.MEDIUM, Risk.HIGH],
             second__isnull=True,

@@ -17,14 +17,13 @@ from django.db.models import F
 
 from policies import tools
 from policies.documents import ToolDefinition
-from reviews.choices import RequestStatus
+from reviews.choices import DECIDED
 from reviews.models import Decision, RequestVersion
 
 from .datasets.redaction import TARGET_ROLES, normalise_customer
 
 LOOKED_BACK = timedelta(days=90)
 MOST_COMPARED = 2000  # decided requests of the same tool, the newest ones
-DECIDED = (RequestStatus.AUTHORIZED, RequestStatus.REJECTED)
 
 
 def list_targets(

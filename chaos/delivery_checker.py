@@ -20,13 +20,12 @@ from pathlib import Path
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
-from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from bench.seed import format_slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from notifications.events import EVENTS, NOTICE_TITLES
 from notifications.send_times import GATHERED_KINDS
-from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
+from reviews.choices import EXECUTION_SPECS, REQUEST_SPECS, AlarmStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
 
 from .generator import HOOKED
@@ -104,8 +103,8 @@ def _ends() -> Iterator[End]:
 def _word(row: LogRecord) -> str:
     target = json.loads(bytes(row.leaf))["to"]
     if row.kind in EXECUTION_ENDS:
-        return EXECUTION_WORDS[ExecutionStatus(target)]
-    return REQUEST_WORDS[RequestStatus(target)]
+        return EXECUTION_SPECS[target].api_word
+    return REQUEST_SPECS[target].api_word
 
 
 def _arrived(

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 
 from django.db.models import F, Q
 
-from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (
+    ENDED,
+    EXECUTION_SPECS,
+    REQUEST_SPECS,
     SETTLED_BY_PERSON,
+    WITHOUT_EFFECT,
     AlarmKind,
     ClosedHow,
     ExecutionStatus,
@@ -48,8 +51,10 @@ NEVER_RUNS = {"reject", "expire", "withdraw"}
 # What nobody knows, and what a person or the service said of it later.
 DOUBTED = frozenset({X.UNKNOWN, X.FAILED, X.SUCCEEDED})
 TRIED_OUT = "tried_out"  # no try left, and its service knows nothing of it
-SAYS = {str(k): v for k, v in (EXECUTION_WORDS | REQUEST_WORDS).items()} | {
-    "blocked": "blocked"
+SAYS = {
+    "blocked": "blocked",
+    **{status: spec.api_word for status, spec in EXECUTION_SPECS.items()},
+    **{status: spec.api_word for status, spec in REQUEST_SPECS.items()},
 }
 # A worker that slept through its lease (`belied` below); what stood still while
 # a server was down, and ran after all.
@@ -120,7 +125,7 @@ def _judge(
     found.seen += 1
     words = {SAYS[status]}
     if _was_doubted(execution):
-        words.add(EXECUTION_WORDS[X.UNKNOWN])
+        words.add(EXECUTION_SPECS[X.UNKNOWN].api_word)
     if said not in words:
         found.otherwise.append(f"{row.thread}: {status}, and its agent heard {said}")
 
@@ -151,12 +156,6 @@ def _was_doubted(execution: Execution | None) -> bool:
     return execution is not None and execution.unknown_at is not None
 
 
-OVER = {
-    ExecutionStatus.SUCCEEDED,
-    ExecutionStatus.FAILED,
-    ExecutionStatus.UNKNOWN,
-    ExecutionStatus.REFUSED,
-}
 ALLOWED_ALONE = {"auto", "notify"}
 
 
@@ -236,7 +235,7 @@ def _end_of(found: EffectFindings, row: Proposal) -> str:
     status, execution = read_end(row)
     request: ApprovalRequest | None = getattr(row, "request", None)
     if execution is not None:
-        if status not in OVER:
+        if status not in ENDED:
             found.lost.append(f"{row.thread}: execution {status}")
     elif request is not None and (
         request.settled_at is None or status == RequestStatus.AUTHORIZED
@@ -271,7 +270,7 @@ def _of_execution(
     name = f"{execution.proposal.thread} ({way}) {status}"
     if status == ExecutionStatus.SUCCEEDED and count == 0:
         found.lost.append(f"{name}: no effect")
-    if status in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED} and count:
+    if status in WITHOUT_EFFECT and count:
         if _is_belied(execution, effects):
             found.belied += 1
         else:

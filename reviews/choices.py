@@ -3,7 +3,7 @@ codes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,9 +20,48 @@ class RequestStatus(StrEnum):
     SUPERSEDED = "superseded"
 
 
-OPEN = (RequestStatus.PENDING, RequestStatus.RECALLABLE)
-SETTLED = tuple(status for status in RequestStatus if status not in OPEN)
-UNGRANTED_STATUSES = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # not approved
+@dataclass(frozen=True, slots=True)
+class RequestSpec:
+    """The facts of one status of a request. Its edges stand in `transitions`."""
+
+    api_word: str  # the status of its proposal for the agent
+    label: str  # for people: "Replaced"
+    by: str = ""  # after the label where there is room: "by a later proposal"
+    icon: str = "wait"
+    open: bool = False  # it can still be decided, or its approval recalled
+    voted: bool = False  # people's verdicts led to it
+    retracted: bool = False  # by its agent, a stop or a later proposal
+    ending: str = ""  # of a call that never ran: "was rejected"
+
+
+REQUEST_SPECS: Mapping[str, RequestSpec] = {
+    RequestStatus.PENDING: RequestSpec("pending", "Pending", open=True),
+    RequestStatus.RECALLABLE: RequestSpec("pending", "Approved", open=True, voted=True),
+    RequestStatus.AUTHORIZED: RequestSpec("granted", "Approved", voted=True),
+    RequestStatus.REJECTED: RequestSpec(
+        "rejected", "Rejected", icon="no", voted=True, ending="was rejected"
+    ),
+    RequestStatus.EXPIRED: RequestSpec(
+        "expired", "Expired", icon="void", ending="expired"
+    ),
+    RequestStatus.WITHDRAWN: RequestSpec(
+        "withdrawn", "Withdrawn", icon="stop", retracted=True, ending="was withdrawn"
+    ),
+    RequestStatus.SUPERSEDED: RequestSpec(
+        "superseded",
+        "Replaced",
+        by="by a later proposal",
+        icon="void",
+        retracted=True,
+        ending="was replaced",
+    ),
+}
+OPEN = tuple(s for s in RequestStatus if REQUEST_SPECS[s].open)
+SETTLED = tuple(s for s in RequestStatus if s not in OPEN)
+UNGRANTED = tuple(s for s in SETTLED if s is not RequestStatus.AUTHORIZED)
+DECIDED = tuple(s for s in SETTLED if REQUEST_SPECS[s].voted)
+RETRACTED = tuple(s for s in SETTLED if REQUEST_SPECS[s].retracted)
+ANSWERED = tuple(s for s in SETTLED if s not in RETRACTED)  # decided, or expired
 
 
 class GrantStatus(StrEnum):
@@ -45,11 +84,101 @@ class ExecutionStatus(StrEnum):
     REFUSED = "refused"  # a check before execution failed
 
 
-FINISHED_STATUSES = (
-    ExecutionStatus.SUCCEEDED,
-    ExecutionStatus.FAILED,
-    ExecutionStatus.REFUSED,
-)
+@dataclass(frozen=True, slots=True)
+class ExecutionSpec:
+    """The facts of one status of an execution. Its edges stand in `transitions`."""
+
+    api_word: str  # the status of its proposal for the agent
+    label: str  # for people: "Completed"
+    key: str  # of the state in markup and styles
+    state: str  # in the strip and in rows; `{clock}` is when it began or ended
+    recorded: str  # what was on record when a late report arrived
+    performed: str = "is about to be performed"  # after "the same action"
+    result: str = ""  # beside the time of its end
+    icon: str = "wait"
+    quarters: int | None = None  # of the icon of a state under way
+    in_flight: bool = False  # it waits for an attempt, or one is under way
+    effect: bool | None = None  # whether the effect happened; None while nobody knows
+
+
+EXECUTION_SPECS: Mapping[str, ExecutionSpec] = {
+    ExecutionStatus.QUEUED: ExecutionSpec(
+        api_word="granted",
+        label="Queued",
+        key="queued",
+        state="Authorized, starting",
+        recorded="it was waiting to run",
+        quarters=1,
+        in_flight=True,
+    ),
+    ExecutionStatus.CLAIMED: ExecutionSpec(
+        api_word="executing",
+        label="Running",
+        key="running",
+        state="Running since{clock}",
+        recorded="it was under way",
+        icon="run",
+        in_flight=True,
+    ),
+    ExecutionStatus.SUCCEEDED: ExecutionSpec(
+        api_word="executed",
+        label="Completed",
+        key="executed",
+        state="Completed{clock}",
+        recorded="it was recorded that it happened",
+        performed="was performed",
+        result="Executed",
+        icon="ok",
+        effect=True,
+    ),
+    ExecutionStatus.FAILED: ExecutionSpec(
+        api_word="failed",
+        label="Failed",
+        key="failed",
+        state="Failed{clock}. Nothing was changed.",
+        recorded="it was recorded that it did not happen",
+        performed="failed",
+        result="Failed, nothing was changed",
+        icon="no",
+        effect=False,
+    ),
+    ExecutionStatus.UNKNOWN: ExecutionSpec(
+        api_word="unknown",
+        label="Result unknown",
+        key="unknown",
+        state="Result unknown",
+        recorded="its result was unknown",
+        performed="may have been performed",
+        icon="ask",
+    ),
+    ExecutionStatus.REFUSED: ExecutionSpec(
+        api_word="refused",
+        label="Refused",
+        key="refused",
+        state="Refused{clock}. Nothing was executed.",
+        recorded="it had been refused",
+        performed="was not performed",
+        result="Refused, nothing was executed",
+        icon="void",
+        effect=False,
+    ),
+}
+IN_FLIGHT = tuple(s for s in ExecutionStatus if EXECUTION_SPECS[s].in_flight)
+ENDED = tuple(s for s in ExecutionStatus if s not in IN_FLIGHT)
+# Final, but for the retry of a failed execution that a person may ask for.
+FINISHED = tuple(s for s in ENDED if EXECUTION_SPECS[s].effect is not None)
+UNFINISHED = tuple(s for s in ExecutionStatus if s not in FINISHED)
+WITHOUT_EFFECT = tuple(s for s in FINISHED if not EXECUTION_SPECS[s].effect)
+
+
+def list_in_sql(statuses: Iterable[RequestStatus | ExecutionStatus]) -> str:
+    """These statuses for SQL, as in `status IN (...)`: a constant text, not input."""
+    return ", ".join(f"'{status}'" for status in statuses)
+
+
+DECIDED_SQL = list_in_sql(DECIDED)
+IN_FLIGHT_SQL = list_in_sql(IN_FLIGHT)
+ANSWERED_SQL = list_in_sql(ANSWERED)
 # The form value for an incident that covers all queues.
 EVERY_QUEUE_VALUE = "every"
 # Execution codes for an unknown outcome that a person or a look-up settled. Reserved:

@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import representation
-from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from agents.schemas import LetterOut
 from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (
-    UNGRANTED_STATUSES,
+    EXECUTION_SPECS,
+    REQUEST_SPECS,
+    UNGRANTED,
     ExecutionStatus,
     ReasonCode,
     RequestStatus,
@@ -100,7 +101,7 @@ def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:
     """Add `may_have_run` when it is true: the request was restored from a backup and
     ended without an approval. Otherwise the field is left out, because a worker of an
     earlier release that sends this payload does not know it."""
-    if request is None or request.status not in UNGRANTED_STATUSES:
+    if request is None or request.status not in UNGRANTED:
         return {}
     return {"may_have_run": True} if uncertain.may_have_run_uncached(request) else {}
 
@@ -124,8 +125,8 @@ def _describe_faults(error: Exception) -> str:
 
 def _format_status(facts: WebhookFacts) -> str:
     if "request" in facts:
-        return REQUEST_WORDS[RequestStatus(facts["status"])]
-    return EXECUTION_WORDS[ExecutionStatus(facts["status"])]
+        return REQUEST_SPECS[facts["status"]].api_word
+    return EXECUTION_SPECS[facts["status"]].api_word
 
 
 def _is_outcome(facts: WebhookFacts, proposal: Proposal) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from django.db.models import Q, QuerySet
 
 from policies import tools
-from reviews.choices import CanaryEnding, RequestStatus, Verdict
+from reviews.choices import DECIDED, CanaryEnding, Verdict
 from reviews.governance import voters
 from reviews.models import ApprovalRequest, Canary, Dataset, Decision, RequestVersion
 
@@ -146,7 +146,7 @@ def _load_last_versions(dataset: Dataset, requests: Collection[str]) -> set[Vers
     consent."""
     found = ApprovalRequest.objects.filter(
         pk__in=requests,
-        status__in=[RequestStatus.AUTHORIZED, RequestStatus.REJECTED],
+        status__in=DECIDED,
         settled_at__lte=dataset.settled_at,
     )
     return set(found.values_list("pk", "version"))

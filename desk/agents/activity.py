@@ -19,10 +19,8 @@ from django.db.models import (
 from django.db.models.functions import Greatest
 
 from agents.models import Checkpoint, Thread
-from reviews.choices import OPEN
+from reviews.choices import IN_FLIGHT, OPEN
 from reviews.models import ApprovalRequest, Execution, Proposal
-
-from ..components.in_flight import UNFINISHED_STATUSES
 
 DAY = timedelta(hours=24)
 
@@ -35,13 +33,13 @@ def annotate_goes_on(runs: QuerySet[Thread], slug: str, now: datetime) -> QueryS
     own = {"agent": slug, "thread": OuterRef("name")}
     theirs = {f"proposal__{name}": value for name, value in own.items()}
     asks = ApprovalRequest.objects.filter(status__in=OPEN, **theirs)
-    runs_now = Execution.objects.filter(status__in=UNFINISHED_STATUSES, **theirs)
+    runs_now = Execution.objects.filter(status__in=IN_FLIGHT, **theirs)
     proposed = Proposal.objects.filter(created_at__gt=since, **own)
     asked = ApprovalRequest.objects.filter(
         Q(status__in=OPEN) | Q(settled_at__gt=since), **theirs
     )
     performed = Execution.objects.filter(
-        Q(status__in=UNFINISHED_STATUSES) | Q(finished_at__gt=since), **theirs
+        Q(status__in=IN_FLIGHT) | Q(finished_at__gt=since), **theirs
     )
     left = Checkpoint.objects.filter(created_at__gt=since, thread=OuterRef("pk"))
     found = Q(started_at__gt=since) | Q(Exists(proposed)) | Q(Exists(asked))

@@ -20,7 +20,13 @@ from journal import canonical
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairSubject
+from reviews.choices import (
+    IN_FLIGHT,
+    ExecutionStatus,
+    RepairChange,
+    RepairStatus,
+    RepairSubject,
+)
 from reviews.effects import describe
 from reviews.effects.wording import flatten_value
 from reviews.executions import repairs, reversals
@@ -360,7 +366,7 @@ def _list_stuck_executions(
     rows = Execution.objects.filter(
         proposal__agent=thread.agent.slug,
         proposal__thread=thread.name,
-        status__in=[ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED],
+        status__in=IN_FLIGHT,
         grant__revision__tool__queue__in=permissions.queues_of(person),
     ).select_related("grant__revision__tool", "grant__proposal", "proposal")
     for row in rows.order_by("queued_at")[:MAX_SHOWN]:

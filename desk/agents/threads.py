@@ -22,7 +22,7 @@ from journal.errors import NotFound
 from policies.models import Person
 from policies.money import Money
 from reviews import permissions
-from reviews.choices import Scope, StopMode
+from reviews.choices import EXECUTION_SPECS, IN_FLIGHT, Scope, StopMode
 from reviews.effects.wording import flatten_value, format_scalar
 from reviews.models import ApprovalRequest, Proposal
 from reviews.permissions import Permission
@@ -207,7 +207,7 @@ def _describe_kind(value: Any) -> str:
 
 
 MAX_STEPS = 200
-UNDER_WAY = ("granted", "executing")
+UNDER_WAY = [EXECUTION_SPECS[status].api_word for status in IN_FLIGHT]
 # Statuses in which the effect happened, or may have.
 MONEY_WORDS = {
     "executed": "executed",

@@ -13,7 +13,13 @@ from journal import canonical
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews.alarms import standing as alarms
-from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
+from reviews.choices import (
+    EXECUTION_SPECS,
+    AlarmKind,
+    AlarmStatus,
+    ClosedHow,
+    ExecutionStatus,
+)
 from reviews.effects.wording import flatten_value
 from reviews.models import Alarm, Execution
 
@@ -71,10 +77,9 @@ CODE_WORDS = {
 }
 # Facts that hold a status of the execution, and the statuses in words.
 STATUS_FACTS = {"recorded", "reported"}
-STATUS_WORDS = retry.REPORT_WORDS | {
-    "queued": "Queued",
-    "claimed": "Running",
-    "refused": "Refused",
+STATUS_WORDS = {
+    **{status: spec.label for status, spec in EXECUTION_SPECS.items()},
+    **retry.REPORT_WORDS,
 }
 # Facts that the list of reports says as well.
 REPORT_FACTS = {"reported", "taken"}

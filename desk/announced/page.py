@@ -13,7 +13,7 @@ from django.urls import reverse
 from journal import clock
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import ExecutionStatus
+from reviews.choices import IN_FLIGHT, ExecutionStatus
 from reviews.effects import describe
 from reviews.models import Execution, Sighting
 from reviews.permissions import Permission
@@ -25,7 +25,6 @@ from ..components.undo import ExecutedEffect, UndoStatus, build_undo_statuses
 
 PAGE_SIZE = 50
 DONE = ExecutionStatus.SUCCEEDED
-UNFINISHED = {ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def _build_line(
     """Build a line from an execution as `build_announced_page` annotates it."""
     proposal = row.proposal
     run = [proposal.agent, proposal.thread]
-    running = row.status in UNFINISHED
+    running = row.status in IN_FLIGHT
     return AnnouncedEffect(
         id=row.pk,
         at=row.queued_at,

@@ -17,6 +17,8 @@ from reviews import permissions
 from reviews.batches import similarity
 from reviews.batches.membership import BatchMember
 from reviews.choices import (
+    EXECUTION_SPECS,
+    IN_FLIGHT,
     VERDICT_SPECS,
     BatchStatus,
     ExecutionStatus,
@@ -240,7 +242,8 @@ class BatchResultPage:
     @property
     def over(self) -> bool:
         """Whether no item changes any more unless a person acts."""
-        moving = {"recallable", "queued", "running", "authorized"}
+        moving = {EXECUTION_SPECS[status].key for status in IN_FLIGHT}
+        moving |= {"recallable", "authorized"}
         rests = not any(result.state.key in moving for result in self.results)
         return rests and not self.loaded.waits
 

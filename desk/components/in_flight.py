@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 
 from policies.models import Person
-from reviews.choices import OPEN, ExecutionStatus, Scope
+from reviews.choices import IN_FLIGHT, IN_FLIGHT_SQL, OPEN, ExecutionStatus, Scope
 from reviews.effects import describe
 from reviews.models import ApprovalRequest, Execution
 from reviews.presenters.shapes import SentencePart
@@ -20,13 +20,12 @@ from reviews.stops import scope as stop_work
 
 from . import formatting, visibility
 
-UNFINISHED_STATUSES = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 MOST_SHOWN = 20
 MOST_COUNTED = 1000
 TO_PROPOSAL = "proposal__"
 ScopeTarget = tuple[Scope, str]
 # SQL: a loose index scan visits one row an agent, however many requests it has.
-_BUSY_AGENTS_SQL = """
+_BUSY_AGENTS_SQL = f"""
 WITH RECURSIVE asking (agent) AS (
   (SELECT agent FROM reviews_approvalrequest
    WHERE status = 'pending' AND NOT canary ORDER BY agent LIMIT 1)
@@ -40,9 +39,9 @@ SELECT agent FROM asking WHERE agent IS NOT NULL
 UNION SELECT agent FROM reviews_approvalrequest WHERE status = 'recallable'
 UNION SELECT p.agent FROM reviews_execution AS x
       JOIN reviews_proposal AS p ON p.id = x.proposal_id
-      WHERE x.status IN ('queued', 'claimed')
+      WHERE x.status IN ({IN_FLIGHT_SQL})
 ORDER BY agent LIMIT %s
-"""
+"""  # noqa: S608 constants
 _WAITING_COUNTS_SQL = f"""
 SELECT one.agent,
   (SELECT count(*) FROM (SELECT FROM reviews_approvalrequest AS r
@@ -152,9 +151,9 @@ def _count_executions(targets: Sequence[ScopeTarget]) -> dict[str, int]:
             & stop_work.build_scope_condition(*one, TO_PROPOSAL),
         )
         for n, one in enumerate(targets)
-        for status in UNFINISHED_STATUSES
+        for status in IN_FLIGHT
     }
-    found = Execution.objects.filter(status__in=UNFINISHED_STATUSES)
+    found = Execution.objects.filter(status__in=IN_FLIGHT)
     return found.aggregate(**counts) if counts else {}
 
 
@@ -199,7 +198,7 @@ def select_unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
     """Unfinished executions within a scope, running ones first."""
     found = Execution.objects.filter(
         stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
-        status__in=UNFINISHED_STATUSES,
+        status__in=IN_FLIGHT,
     )
     return found.order_by("status", "queued_at")  # "claimed" before "queued"
 

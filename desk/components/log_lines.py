@@ -21,7 +21,7 @@ from django.urls import reverse
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, ExecutionStatus, RequestStatus
+from reviews.choices import EXECUTION_SPECS, OPEN, RequestStatus
 from reviews.effects import describe
 from reviews.effects.wording import WordingPart, build_wording
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
@@ -172,14 +172,6 @@ for _prefix in ("lease.", "delivery."):
     SIDE_RECORDS |= Q(kind__startswith=_prefix)
 CANARY_PREFIX, PLANTED_KIND = "canary.", "canary.planted"
 DECISION_KIND = "decision.recorded"
-OUTCOME_WORDS = {
-    ExecutionStatus.QUEUED: "queued",
-    ExecutionStatus.CLAIMED: "running",
-    ExecutionStatus.SUCCEEDED: "completed",
-    ExecutionStatus.FAILED: "failed",
-    ExecutionStatus.UNKNOWN: "result unknown",
-    ExecutionStatus.REFUSED: "refused",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +393,7 @@ def build_record_url(row: LogRecord) -> str:
 
 def _format_outcome(revision: Revision | None) -> str:
     status = getattr(revision, "ran", None)
-    return OUTCOME_WORDS[ExecutionStatus(status)] if status else ""
+    return EXECUTION_SPECS[status].label.lower() if status else ""
 
 
 class _NoLeaf(dict[str, Any]):

@@ -16,7 +16,7 @@ from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
-from reviews.choices import ExecutionStatus
+from reviews.choices import EXECUTION_SPECS, ExecutionStatus
 from reviews.effects.wording import flatten_value
 from reviews.models import Execution, LateReport
 from reviews.stops import scope
@@ -27,14 +27,6 @@ REPORT_WORDS = {
     "succeeded": "It happened",
     "failed": "It did not happen",
     "unknown": "It may have happened",
-}
-STATUS_WORDS = {
-    "queued": "it was waiting to run",
-    "claimed": "it was under way",
-    "succeeded": "it was recorded that it happened",
-    "failed": "it was recorded that it did not happen",
-    "unknown": "its result was unknown",
-    "refused": "it had been refused",
 }
 
 
@@ -82,7 +74,7 @@ def _build_report_line(row: LateReport, granted: str) -> LateReportLine:
         said=REPORT_WORDS[row.status],
         status=row.status,
         fence=row.fence,
-        found=STATUS_WORDS[row.found],
+        found=EXECUTION_SPECS[row.found].recorded,
         attempted=row.found_fence > 0,
         same_attempt=row.fence == row.found_fence,
         same_bytes=row.action_hash == granted,

@@ -16,7 +16,13 @@ from django.urls import reverse
 
 from journal.clock import format_time
 from policies.models import Person
-from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.choices import (
+    EXECUTION_SPECS,
+    REQUEST_SPECS,
+    UNGRANTED,
+    ExecutionStatus,
+    RequestStatus,
+)
 from reviews.effects.wording import format_duration
 from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution, Proposal, Revision
@@ -26,7 +32,8 @@ from . import visibility
 from .holding import HoldStatus
 
 APPROVAL_UNDONE = "Approval undone. Nothing was executed."
-PENDING_WORD = "Pending"  # of a request about which nothing else is to be said
+# Of a request about which nothing else is to be said.
+PENDING_WORD = REQUEST_SPECS[RequestStatus.PENDING].label
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +184,12 @@ def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     if request.canary:
         said = "That was a canary, a planted test. Nothing was executed."
         return StateLabel("withdrawn", said, icon="ask", at=at)
-    clock = f" {format_time(at)}" if at else ""
-    who = f" by {by}" if by else ""
-    return {
-        RequestStatus.REJECTED: StateLabel(
-            "rejected", f"Rejected{who}{clock}", icon="no", at=at
-        ),
-        RequestStatus.EXPIRED: _build_expired_state(request),
-        RequestStatus.WITHDRAWN: StateLabel(
-            "withdrawn", f"Withdrawn{clock}", icon="stop", at=at
-        ),
-        RequestStatus.SUPERSEDED: StateLabel(
-            "superseded", f"Replaced by a later proposal{clock}", icon="void", at=at
-        ),
-    }[RequestStatus(request.status)]
+    if request.status == RequestStatus.EXPIRED:
+        return _build_expired_state(request)
+    spec = REQUEST_SPECS[request.status]
+    who = f"by {by}" if by else spec.by
+    words = filter(None, (spec.label, who, format_time(at) if at else ""))
+    return StateLabel(request.status, " ".join(words), icon=spec.icon, at=at)
 
 
 def _is_delayed(execution: Execution) -> bool:
@@ -203,8 +202,6 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     yet."""
     if execution is None:
         return StateLabel("authorized", "Authorized, not started", quarters=1)
-    at = execution.finished_at or execution.claimed_at
-    clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and _is_delayed(execution):
         does = "the agent may perform it" if execution.by_agent else "runs"
@@ -215,33 +212,11 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
         said = f"Failed without effect, next attempt at {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
-    return {
-        ExecutionStatus.QUEUED: StateLabel(
-            "queued", "Authorized, starting", quarters=1
-        ),
-        ExecutionStatus.CLAIMED: StateLabel(
-            "running", f"Running since{clock}", icon="run", at=at
-        ),
-        ExecutionStatus.SUCCEEDED: StateLabel(
-            "executed", f"Completed{clock}", icon="ok", at=at
-        ),
-        ExecutionStatus.FAILED: StateLabel(
-            "failed", f"Failed{clock}. Nothing was changed.", icon="no", at=at
-        ),
-        ExecutionStatus.UNKNOWN: StateLabel("unknown", "Result unknown", icon="ask"),
-        ExecutionStatus.REFUSED: StateLabel(
-            "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at
-        ),
-    }[status]
-
-
-# How a call ended that never ran, for the calls that name it as their parent.
-PARENT_ENDINGS = {
-    RequestStatus.REJECTED: "was rejected",
-    RequestStatus.EXPIRED: "expired",
-    RequestStatus.WITHDRAWN: "was withdrawn",
-    RequestStatus.SUPERSEDED: "was replaced",
-}
+    spec = EXECUTION_SPECS[status]
+    at = execution.finished_at or execution.claimed_at
+    said = spec.state.format(clock=f" {format_time(at)}" if at else "")
+    timed = at if "{clock}" in spec.state else None
+    return StateLabel(spec.key, said, spec.icon, spec.quarters, at=timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +232,7 @@ class EndedParent:
         """How it ended: `was rejected`."""
         if self.status == "blocked":
             return "was blocked"
-        return PARENT_ENDINGS[RequestStatus(self.status)]
+        return REQUEST_SPECS[self.status].ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +244,6 @@ class SameAction:
     url: str  # of its request; "" for one that nobody was asked about
 
 
-_PERFORMED = {
-    ExecutionStatus.SUCCEEDED: "was performed",
-    ExecutionStatus.UNKNOWN: "may have been performed",
-    ExecutionStatus.FAILED: "failed",
-    ExecutionStatus.REFUSED: "was not performed",
-}
 MOST_SAME = 5
 
 
@@ -310,10 +279,10 @@ def list_same_actions(
 
 def _describe_same(status: str | None, effect: str | None) -> str:
     if effect is not None:
-        return _PERFORMED.get(ExecutionStatus(effect), "is about to be performed")
+        return EXECUTION_SPECS[effect].performed
     if status is None:
         return "was proposed"
-    return PARENT_ENDINGS.get(RequestStatus(status), "is still open")
+    return REQUEST_SPECS[status].ending or "is still open"
 
 
 def _build_request_url(pk: str | None) -> str:
@@ -326,7 +295,7 @@ def list_ended_parents(proposals: Iterable[Proposal]) -> dict[str, EndedParent]:
     wanted = {one.parent for one in proposals if one.parent}
     if not wanted:
         return {}
-    ended = Q(request__status__in=PARENT_ENDINGS, request__canary=False)
+    ended = Q(request__status__in=UNGRANTED, request__canary=False)
     shut = Q(blocked_by__gt="") | Q(repeats__gt="")
     rows = Proposal.objects.filter(ended | shut, pk__in=wanted).values_list(
         "pk", "blocked_by", "request__status", "request__settled_at", "created_at"

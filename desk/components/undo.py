@@ -18,7 +18,10 @@ from policies import tools
 from policies.models import Person, StandingGrant, Tool
 from reviews import permissions
 from reviews.choices import (
+    EXECUTION_SPECS,
+    OPEN,
     REVERSAL_SOURCE,
+    UNGRANTED,
     ExecutionStatus,
     GrantStatus,
     RequestStatus,
@@ -158,18 +161,15 @@ def _describe_reversal(proposal: Proposal) -> str:
         return "Reversal blocked"
     execution = reversals.find_newest_execution(proposal)
     if execution is not None:
-        return {
-            ExecutionStatus.QUEUED: "Reversal approved",
-            ExecutionStatus.CLAIMED: "Reversal running",
-            ExecutionStatus.SUCCEEDED: "Reversal executed",
-            ExecutionStatus.FAILED: "Reversal failed",
-            ExecutionStatus.UNKNOWN: "Reversal: result unknown",
-            ExecutionStatus.REFUSED: "Reversal refused",
-        }[ExecutionStatus(execution.status)]
+        if execution.status == ExecutionStatus.QUEUED:
+            return "Reversal approved"
+        if execution.status == ExecutionStatus.UNKNOWN:
+            return "Reversal: result unknown"
+        return f"Reversal {EXECUTION_SPECS[execution.status].key}"
     request = getattr(proposal, "request", None)
-    if request is None or request.status in {"pending", "recallable"}:
+    if request is None or request.status in OPEN:
         return "Reversal proposed"
-    return f"Reversal {RequestStatus(request.status).value}"
+    return f"Reversal {request.status}"
 
 
 def find_reversed_effect(proposal: Proposal) -> ReversedEffect | None:
@@ -241,13 +241,6 @@ _VOTE_ENDINGS = {
     "verifier": "asked again after an escalation",
     "returned": "returned",
 }
-# By the end of a request whose votes stood until then.
-_REQUEST_ENDINGS = {
-    RequestStatus.REJECTED: "overruled by a rejection",
-    RequestStatus.EXPIRED: "request expired",
-    RequestStatus.WITHDRAWN: "request withdrawn",
-    RequestStatus.SUPERSEDED: "request superseded",
-}
 _PERMIT_ENDINGS = {
     GrantStatus.REVOKED: "permit revoked",
     GrantStatus.EXPIRED: "permit expired",
@@ -313,8 +306,10 @@ def _find_request_ending(row: Any) -> Ending | None:
     was reversed."""
     if row is None or row.settled_at is None:
         return None
-    if word := _REQUEST_ENDINGS.get(RequestStatus(row.status)):
-        return Ending(word, row.settled_at)
+    if row.status == RequestStatus.REJECTED:
+        return Ending("overruled by a rejection", row.settled_at)
+    if row.status in UNGRANTED:
+        return Ending(f"request {row.status}", row.settled_at)
     if row.reversed_at is not None:
         return Ending("reversed", row.reversed_at)
     if word := _PERMIT_ENDINGS.get(row.permit):

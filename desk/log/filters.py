@@ -20,7 +20,7 @@ from journal import clock
 from journal.models import LogRecord
 from policies.choices import Risk
 from policies.models import Person
-from reviews.choices import ExecutionStatus, RequestStatus, Verdict
+from reviews.choices import UNGRANTED, ExecutionStatus, RequestStatus, Verdict
 from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
 
 from ..components import log_lines
@@ -49,11 +49,7 @@ KINDS = {
 }
 VERDICTS = {"": "Any", **{v.value: v.value.capitalize() for v in Verdict}}
 RISKS = {"": "Any", **{r.value: r.value.capitalize() for r in Risk}}
-_UNDONE_STATUSES = (
-    RequestStatus.REJECTED,
-    RequestStatus.EXPIRED,
-    RequestStatus.WITHDRAWN,
-)
+_UNDONE_STATUSES = [s for s in UNGRANTED if s is not RequestStatus.SUPERSEDED]
 OUTCOMES = {
     "": "Any",
     **{s.value: s.value.capitalize() for s in ExecutionStatus},

@@ -16,7 +16,7 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import GIVEN_REASON_LABELS, ExecutionStatus
+from reviews.choices import EXECUTION_SPECS, GIVEN_REASON_LABELS
 from reviews.effects.wording import format_short_hash
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
@@ -277,7 +277,7 @@ def _compare_hashes(row: LogRecord, leaf: dict[str, Any]) -> HashComparison | No
         approved=format_short_hash(approved),
         executed=format_short_hash(executed),
         same=approved == executed,
-        outcome=log_lines.OUTCOME_WORDS[ExecutionStatus(execution.status)],
+        outcome=EXECUTION_SPECS[execution.status].label.lower(),
     )
 
 

@@ -23,7 +23,7 @@ from journal import clock
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import SETTLED, RequestStatus
+from reviews.choices import DECIDED, REQUEST_SPECS, SETTLED, RequestStatus
 from reviews.models import ApprovalRequest, Decision
 from reviews.requests.versions import RISK_BANDS
 from stats.measures import NOT_UNDONE
@@ -162,15 +162,6 @@ def load_own_day(reach: QueueReach, now: datetime) -> OwnDayFigures:
 
 
 MAX_GONE = 60  # rows; with more, reloading the page is better
-STATUS_WORDS = {
-    RequestStatus.RECALLABLE: "Approved",
-    RequestStatus.AUTHORIZED: "Approved",
-    RequestStatus.REJECTED: "Rejected",
-    RequestStatus.EXPIRED: "Expired",
-    RequestStatus.WITHDRAWN: "Withdrawn",
-    RequestStatus.SUPERSEDED: "Replaced",
-}
-DECIDED_BY_PEOPLE = {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +183,7 @@ def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
     settled = found.filter(settled_at__gt=moment, status__in=SETTLED)
     held = found.filter(status=RequestStatus.RECALLABLE)
     rows = [*settled.order_by("-settled_at")[:MAX_GONE], *held[:MAX_GONE]][:MAX_GONE]
-    names = _list_decider_names(
-        row.pk for row in rows if row.status in DECIDED_BY_PEOPLE
-    )
+    names = _list_decider_names(row.pk for row in rows if row.status in DECIDED)
     return [GoneRequest(row.pk, _describe_outcome(row, names, person)) for row in rows]
 
 
@@ -207,7 +196,7 @@ def _list_decider_names(ids: Iterable[str]) -> dict[str, str]:
 def _describe_outcome(
     row: ApprovalRequest, names: dict[str, str], person: Person
 ) -> str:
-    word = STATUS_WORDS[RequestStatus(row.status)]
+    word = REQUEST_SPECS[row.status].label
     if row.pk not in names:
         return word
     own = person.public_id in row.barred

@@ -18,7 +18,7 @@ from journal.errors import TextMissing
 from journal.models import Epoch
 from policies.models import Person
 from reviews import permissions, recovery
-from reviews.choices import OPEN, ExecutionStatus
+from reviews.choices import IN_FLIGHT, OPEN
 from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
@@ -104,8 +104,7 @@ def _read_last_seen_record() -> int | None:
 
 
 def _count_unfinished() -> int:
-    waiting = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
-    return Execution.objects.filter(status__in=waiting).count()
+    return Execution.objects.filter(status__in=IN_FLIGHT).count()
 
 
 def _list_names(rows: list[Epoch]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from notifications.channels import reach
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import (
-    FINISHED_STATUSES,
+    FINISHED,
     OPEN,
     ExecutionStatus,
     RequestStatus,
@@ -81,10 +81,7 @@ class LoadedRequest:
     def finished(self) -> bool:
         """Whether nothing can change any more."""
         if self.request.status == RequestStatus.AUTHORIZED:
-            return (
-                self.execution is not None
-                and self.execution.status in FINISHED_STATUSES
-            )
+            return self.execution is not None and self.execution.status in FINISHED
         return self.settled
 
     @property

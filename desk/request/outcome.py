@@ -19,6 +19,8 @@ from policies.choices import Role
 from policies.tools import load_definition
 from reviews import permissions
 from reviews.choices import (
+    DECIDED,
+    EXECUTION_SPECS,
     GIVEN_REASON_LABELS,
     OPEN,
     REVERSAL_SOURCE,
@@ -54,11 +56,6 @@ WITHDRAWN_TEXTS = {
 REALISM_LABELS = {
     RealismFlag.OBVIOUS: "I could tell that it was a canary",
     RealismFlag.UNCLEAR: "The defect is unclear",
-}
-RESULT_WORDS = {
-    ExecutionStatus.SUCCEEDED: "Executed",
-    ExecutionStatus.FAILED: "Failed, nothing was changed",
-    ExecutionStatus.REFUSED: "Refused, nothing was executed",
 }
 
 
@@ -260,26 +257,23 @@ def _describe_missing_votes(loaded: LoadedRequest) -> str:
 def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
     if loaded.request.canary:
         return list(_describe_canary(loaded.request.proposal.planted))
-    if status is RequestStatus.WITHDRAWN:
-        nothing = (
-            f"There is nothing to decide. {uncertain.describe_effect(loaded.request)}"
-        )
-        return [f"{_describe_withdrawal(loaded)} {nothing}"]
-    said = {
-        RequestStatus.PENDING: ["Nobody decided in time. The agent is notified."],
-        RequestStatus.RECALLABLE: [
-            "The undo window is open. Nothing has run yet.",
-            *_describe_pause(loaded),
-        ],
-        RequestStatus.REJECTED: [
-            f"{uncertain.describe_effect(loaded.request)} The agent gets the reason.",
-            *_describe_pause(loaded),
-        ],
-        RequestStatus.EXPIRED: ["Nobody decided in time. The agent is notified."],
-        RequestStatus.SUPERSEDED: ["There is nothing left to decide."],
-        RequestStatus.AUTHORIZED: [],
-    }
-    return said[status]
+    pause = _describe_pause(loaded)
+    match status:
+        case RequestStatus.PENDING | RequestStatus.EXPIRED:
+            return ["Nobody decided in time. The agent is notified."]
+        case RequestStatus.RECALLABLE:
+            return ["The undo window is open. Nothing has run yet.", *pause]
+        case RequestStatus.REJECTED:
+            effect = uncertain.describe_effect(loaded.request)
+            return [f"{effect} The agent gets the reason.", *pause]
+        case RequestStatus.WITHDRAWN:
+            why = _describe_withdrawal(loaded)
+            effect = uncertain.describe_effect(loaded.request)
+            return [f"{why} There is nothing to decide. {effect}"]
+        case RequestStatus.SUPERSEDED:
+            return ["There is nothing left to decide."]
+        case _:
+            return []
 
 
 def _describe_canary(canary: Canary) -> Iterator[str]:
@@ -381,7 +375,7 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     """What became of the decision: an agent that is gone leaves an approval unused, and
     a rejection unread."""
     status, execution = RequestStatus(loaded.request.status), loaded.execution
-    if status not in {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}:
+    if status not in DECIDED:
         return
     yield ProgressStep("Decided", loaded.request.settled_at)
     if status is RequestStatus.REJECTED:
@@ -403,7 +397,7 @@ def _build_result(loaded: LoadedRequest, execution: Execution | None) -> Progres
         )
     if execution is None or execution.finished_at is None:
         return ProgressStep(label, None, "None yet")
-    word = RESULT_WORDS[ExecutionStatus(execution.status)]
+    word = EXECUTION_SPECS[execution.status].result
     acknowledged = _find_acknowledgement(loaded, execution.finished_at)
     heard = (
         f"The agent acknowledged it at {format_time(acknowledged)}"

@@ -20,14 +20,13 @@ from journal.errors import DomainError, NotFound
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, STOP_REASON_LABELS, Scope, StopMode
+from reviews.choices import IN_FLIGHT, OPEN, STOP_REASON_LABELS, Scope, StopMode
 from reviews.models import Execution
 from reviews.stops import stops
 
 from ..components import in_flight, visibility
 from ..components import switches as components_switches
 from ..components.in_flight import (
-    UNFINISHED_STATUSES,
     InFlightAction,
     InFlightCounts,
     ScopeTarget,
@@ -95,7 +94,7 @@ def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
         asked = asked.filter(barred__contains=[person.public_id])
         mine = mine.filter(barred__contains=[person.public_id])
     queued = Execution.objects.filter(
-        status__in=UNFINISHED_STATUSES, proposal__in=mine.values("pk")
+        status__in=IN_FLIGHT, proposal__in=mine.values("pk")
     )
     rows = [*_list_newest(queued, "queued_at"), *_list_newest(asked, "opened_at")]
     return sorted(rows, key=lambda row: row[0], reverse=True)

@@ -19,7 +19,7 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies import tools
 from policies.models import Person
-from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.choices import IN_FLIGHT, ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.effects import describe
 from reviews.models import (
     ApprovalRequest,
@@ -37,7 +37,6 @@ from ..components import undo as components_undo
 from ..components.in_flight import (
     MOST_COUNTED,
     TO_PROPOSAL,
-    UNFINISHED_STATUSES,
     format_count,
 )
 from ..components.switches import SwitchLine
@@ -131,7 +130,7 @@ def list_affected_actions(row: Stop) -> Iterator[StopResultLine]:
     since, until = row.at - tools.load_longest_window() - LONGEST_LEASE, Q()
     if row.lifted_at:
         until = Q(queued_at__lt=row.lifted_at)
-    ended = found.filter(until).exclude(status__in=UNFINISHED_STATUSES)
+    ended = found.filter(until).exclude(status__in=IN_FLIGHT)
     asked = ended.filter(proposal__request__settled_at__gte=since)
     unasked = ended.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since
@@ -220,13 +219,11 @@ def _find_ended_fate(execution: Execution, row: Stop) -> str:
     ended = _find_end(execution)
     if ended is None or ended < row.at or (row.lifted_at and ended > row.lifted_at):
         return ""
-    refused = "late" if row.mode == StopMode.PAUSED else "cancelled"
-    return {
-        ExecutionStatus.SUCCEEDED: "finished",
-        ExecutionStatus.FAILED: "failed",
-        ExecutionStatus.UNKNOWN: "unknown",
-        ExecutionStatus.REFUSED: refused,
-    }[ExecutionStatus(execution.status)]
+    if execution.status == ExecutionStatus.REFUSED:
+        return "late" if row.mode == StopMode.PAUSED else "cancelled"
+    if execution.status == ExecutionStatus.SUCCEEDED:
+        return "finished"
+    return execution.status
 
 
 def _build_line(execution: Execution, fate: str) -> StopResultLine:

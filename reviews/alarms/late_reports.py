@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from journal import log
 from policies.choices import ExecutionClass
 from reviews.choices import (
+    IN_FLIGHT,
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
     AlarmKind,
@@ -165,8 +166,7 @@ def _is_harmless(execution: Execution, report: LateReport) -> bool:
     anyway; if that finds nothing, the alarm sweep raises the alarm."""
     if report.status != "succeeded":
         return execution.status != ExecutionStatus.UNKNOWN
-    looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}
-    if execution.status in looks:
+    if execution.status in IN_FLIGHT:
         return execution.execution_class is not ExecutionClass.OPAQUE
     return execution.status == ExecutionStatus.SUCCEEDED
 

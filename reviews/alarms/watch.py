@@ -30,6 +30,8 @@ from journal import clock, restore_epochs, sweeps
 from policies.choices import Role
 from reviews import locks
 from reviews.choices import (
+    UNFINISHED,
+    WITHOUT_EFFECT,
     AlarmKind,
     ClosedHow,
     ExecutionStatus,
@@ -60,6 +62,8 @@ HORIZON = timedelta(hours=24)
 GRACE = timedelta(minutes=1)
 # An approved execution is to begin in the first half of its window, at most this long.
 TAKE_UP = timedelta(minutes=15)
+# Neither status says that an attempt began.
+NOT_BEGUN = {ExecutionStatus.QUEUED, ExecutionStatus.REFUSED}
 AlarmSearch = Callable[[datetime], QuerySet[Execution]]
 
 
@@ -123,12 +127,7 @@ def select_ungranted(now: datetime) -> QuerySet[Execution]:
     found = Execution.objects.filter(
         ~Q(grant__status=GrantStatus.SPENT),
         grant__expires_at__gt=now - HORIZON,
-        status__in=[
-            ExecutionStatus.CLAIMED,
-            ExecutionStatus.SUCCEEDED,
-            ExecutionStatus.FAILED,
-            ExecutionStatus.UNKNOWN,
-        ],
+        status__in=[s for s in ExecutionStatus if s not in NOT_BEGUN],
     )
     return _exclude_alarmed(found, AlarmKind.WITHOUT_GRANT)
 
@@ -196,11 +195,7 @@ def select_denied(now: datetime) -> QuerySet[Execution]:
     )
     return Execution.objects.filter(
         pk__in=said.values("execution"),
-        status__in=[
-            ExecutionStatus.FAILED,
-            ExecutionStatus.REFUSED,
-            ExecutionStatus.UNKNOWN,
-        ],
+        status__in=[*WITHOUT_EFFECT, ExecutionStatus.UNKNOWN],
     ).order_by()
 
 
@@ -233,12 +228,8 @@ SEARCHES: tuple[tuple[AlarmKind, str, AlarmSearch], ...] = (
     (AlarmKind.NEVER_EXECUTED, "stuck", select_stuck),
     (AlarmKind.NOT_TAKEN_UP, "waiting", select_not_taken_up),
     (AlarmKind.WITHOUT_GRANT, "ungranted", select_ungranted),
-    (AlarmKind.OTHER_BYTES, "queued", build_altered_search(ExecutionStatus.QUEUED)),
-    (AlarmKind.OTHER_BYTES, "claimed", build_altered_search(ExecutionStatus.CLAIMED)),
-    (AlarmKind.OTHER_BYTES, "unknown", build_altered_search(ExecutionStatus.UNKNOWN)),
-    (AlarmKind.WITHOUT_VOTES, "queued", build_unvoted_search(ExecutionStatus.QUEUED)),
-    (AlarmKind.WITHOUT_VOTES, "claimed", build_unvoted_search(ExecutionStatus.CLAIMED)),
-    (AlarmKind.WITHOUT_VOTES, "unknown", build_unvoted_search(ExecutionStatus.UNKNOWN)),
+    *((AlarmKind.OTHER_BYTES, s.value, build_altered_search(s)) for s in UNFINISHED),
+    *((AlarmKind.WITHOUT_VOTES, s.value, build_unvoted_search(s)) for s in UNFINISHED),
     (AlarmKind.LATE_REPORT, "denied", select_denied),
 )
 

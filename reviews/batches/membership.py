@@ -18,7 +18,7 @@ from journal import log
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import tools
 from policies.documents import ToolDefinition
-from reviews.choices import RequestStatus
+from reviews.choices import REQUEST_SPECS, RequestStatus
 from reviews.governance import readings as state_readings
 from reviews.models import (
     ApprovalRequest,
@@ -32,14 +32,6 @@ from . import similarity
 
 # Documents that all members share; loading them per member would be the main cost.
 SHARED_DOCUMENTS = ("policy__document", "revision__tool__definition")
-DEPARTURES = {
-    RequestStatus.RECALLABLE: "Approved separately.",
-    RequestStatus.AUTHORIZED: "Approved separately.",
-    RequestStatus.REJECTED: "Rejected separately.",
-    RequestStatus.EXPIRED: "Expired.",
-    RequestStatus.WITHDRAWN: "Withdrawn.",
-    RequestStatus.SUPERSEDED: "Replaced by a later proposal.",
-}
 
 
 @dataclass(slots=True)
@@ -157,9 +149,11 @@ def load_sealed_versions(
 def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str:
     request, version = member.request, member.version
     if request.status != RequestStatus.PENDING:
-        return DEPARTURES[RequestStatus(request.status)]
+        spec = REQUEST_SPECS[request.status]
+        how = "separately" if spec.voted else spec.by
+        return f"{spec.label} {how}".rstrip() + "."
     if request.expires_at <= now:
-        return DEPARTURES[RequestStatus.EXPIRED]
+        return f"{REQUEST_SPECS[RequestStatus.EXPIRED].label}."
     if similarity.addresses_reviewer(version):
         return "Its text addresses the reviewer, so it must be decided separately."
     if not similarity.may_be_batched(version, member.definition):

@@ -32,6 +32,8 @@ from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import permissions
 from reviews.attention_checks import written_questions
 from reviews.choices import (
+    DECIDED,
+    RETRACTED,
     VERDICT_SPECS,
     ReasonCode,
     RequestStatus,
@@ -70,10 +72,10 @@ def check_still_open(
     overdue = status is RequestStatus.PENDING and request.expires_at <= now
     if overdue or status is RequestStatus.EXPIRED:  # guard: deadline
         raise _build_expired_error(request, now)
-    if status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
+    if status in RETRACTED:
         raise _build_withdrawn_error(request)
     held = status is RequestStatus.RECALLABLE and said.verdict is not Verdict.REJECT
-    if held or status in {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}:
+    if held or status in DECIDED:
         raise _build_decided_error(request, said, now)
 
 

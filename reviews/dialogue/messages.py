@@ -34,6 +34,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import (
+    RETRACTED,
     REVERSAL_SOURCE,
     CanaryEnding,
     MessageKind,
@@ -200,7 +201,7 @@ def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
             f"This expired at {format_time(request.expires_at)}. Your message was not "
             f"sent. {uncertain.describe_effect(request)}"
         )
-    if status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
+    if status in RETRACTED:
         raise RequestWithdrawn(
             "This was withdrawn. There is nothing to decide. Your message was not sent."
         )

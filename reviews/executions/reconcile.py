@@ -27,7 +27,12 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.alarms import standing
-from reviews.choices import SETTLED_BY_LOOK_UP, AlarmKind, ExecutionStatus
+from reviews.choices import (
+    SETTLED_BY_LOOK_UP,
+    WITHOUT_EFFECT,
+    AlarmKind,
+    ExecutionStatus,
+)
 from reviews.grants import uncertain
 from reviews.models import Execution, LookUp
 from reviews.models.executions import NO_LOOK_UP
@@ -324,8 +329,7 @@ def record_audit(*, execution_id: str, fence: int, found: EffectOutcome) -> bool
     counts in the sums; one that was not found leaves the sums. Returns whether it was
     found. Locks: grant, execution, alarm. Raises NotFound."""
     execution = locks.lock_execution(execution_id)
-    ended = {ExecutionStatus.REFUSED, ExecutionStatus.FAILED}
-    if execution.status not in ended or execution.fence != fence:
+    if execution.status not in WITHOUT_EFFECT or execution.fence != fence:
         return False
     Execution.objects.filter(pk=execution_id).update(ask_at=None)
     if found.status != "succeeded":

@@ -24,7 +24,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
-from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
+from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, WITHOUT_EFFECT
 from reviews.grants import sequence
 from reviews.models import Execution, StateReading
 from reviews.redaction.redactor import Redactor, load_redactor
@@ -337,8 +337,7 @@ def count_found_effect(
 ) -> None:
     """Count a FAILED or REFUSED execution in the sums again when `outcome` says that it
     succeeded. Caller holds the execution's lock."""
-    ended = {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}
-    if outcome.status == "succeeded" and execution.status in ended:
+    if outcome.status == "succeeded" and execution.status in WITHOUT_EFFECT:
         at = execution.grant.revision.created_at
         facts.restore_observations(execution.proposal_id, at=at, ran_by=now)
         facts.mark_effect_ran(execution.proposal_id, at=now)

@@ -24,7 +24,8 @@ from reviews import permissions
 from reviews.alarms import late_reports
 from reviews.choices import (
     REVERSAL_SOURCE,
-    UNGRANTED_STATUSES,
+    UNGRANTED,
+    WITHOUT_EFFECT,
     ExecutionStatus,
     StopMode,
 )
@@ -134,14 +135,14 @@ def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
     if proposal.blocked_by:
         return True
     request = getattr(proposal, "request", None)
-    if request is not None and request.status in UNGRANTED_STATUSES:
+    if request is not None and request.status in UNGRANTED:
         return True
     execution = find_newest_execution(proposal)
     if execution is None:
         return False
     if execution.status == ExecutionStatus.FAILED and execution.grant.expires_at > now:
         return False
-    if execution.status not in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}:
+    if execution.status not in WITHOUT_EFFECT:
         return False
     return not late_reports.has_unanswered_report(execution)
 

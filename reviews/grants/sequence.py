@@ -13,10 +13,8 @@ from typing import NamedTuple
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from journal.prepared_queries import Parameter, PreparedQuery
-from reviews.choices import ExecutionStatus
+from reviews.choices import IN_FLIGHT, ExecutionStatus
 from reviews.models import Batch, Decision, Execution
-
-UNFINISHED_STATUSES = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
 class BatchPlace(NamedTuple):
@@ -48,7 +46,7 @@ def build_waiting_condition() -> Q:
     ahead = Execution.objects.filter(
         batch=OuterRef("batch"),
         batch_position__lt=OuterRef("batch_position"),
-        status__in=UNFINISHED_STATUSES,
+        status__in=IN_FLIGHT,
     )
     halted = Q(batch__halted_at__isnull=False)
     return Q(batch__stop_at_failure=True) & (halted | Q(Exists(ahead)))

@@ -11,7 +11,7 @@ from policies import tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 from policies.models import Queue, StandingGrant
-from reviews.choices import ExecutionStatus, GrantStatus
+from reviews.choices import FINISHED, UNFINISHED, ExecutionStatus, GrantStatus
 
 from .base import (
     build_choice_check,
@@ -152,13 +152,9 @@ class Execution(models.Model):
             models.CheckConstraint(
                 name="execution_finish_paired",
                 condition=Q(
-                    status__in=["succeeded", "failed", "refused"],
-                    finished_at__isnull=False,
+                    status__in=[s.value for s in FINISHED], finished_at__isnull=False
                 )
-                | Q(
-                    status__in=["queued", "claimed", "unknown"],
-                    finished_at__isnull=True,
-                ),
+                | Q(status__in=[s.value for s in UNFINISHED], finished_at__isnull=True),
             ),
         ]
         indexes: ClassVar = [

@@ -16,7 +16,7 @@ from django.db.models import F, Q
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue
-from reviews.choices import SETTLED, RequestStatus, Verdict
+from reviews.choices import OPEN, SETTLED, RequestStatus, Verdict
 
 from .base import build_choice_check, build_choices, new_request_id
 from .proposals import Proposal, Revision, StateReading
@@ -189,7 +189,7 @@ class ApprovalRequest(models.Model):
                 fields=["frozen_through"],
                 name="request_frozen",
                 condition=Q(
-                    status__in=["pending", "recallable"], frozen_through__isnull=False
+                    status__in=[s.value for s in OPEN], frozen_through__isnull=False
                 ),
             ),
             models.Index(

@@ -19,7 +19,7 @@ from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, Value
 from journal import transactions
 from policies.mailboxes import fold_mailbox, fold_text
 from policies.models import Person
-from reviews.choices import OPEN, ExecutionStatus, RequestStatus
+from reviews.choices import IN_FLIGHT, OPEN, RequestStatus
 from reviews.models import ApprovalRequest, Execution, Proposal
 from reviews.presenters import unicode
 from reviews.redaction import normalise
@@ -198,8 +198,7 @@ def bar_owner(agent: str, person: Person) -> None:
     transactions.require_transaction("Barring an owner")
     me = person.public_id
     unfinished = Execution.objects.filter(
-        proposal=OuterRef("proposal"),
-        status__in=[ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED],
+        proposal=OuterRef("proposal"), status__in=IN_FLIGHT
     )
     approved = Q(status=RequestStatus.AUTHORIZED) & Exists(unfinished)
     waiting = ApprovalRequest.objects.filter(approved | Q(status__in=OPEN), agent=agent)

@@ -25,7 +25,7 @@ from journal.errors import (
 )
 from policies.choices import Tier
 from reviews import locks, transitions
-from reviews.choices import OPEN, ExecutionStatus, RequestStatus
+from reviews.choices import OPEN, RETRACTED, UNFINISHED, ExecutionStatus, RequestStatus
 from reviews.governance.ruling import (
     KnownSums,
     ProposedAction,
@@ -45,11 +45,6 @@ from reviews.stops.gate_state import GateState
 from . import repeats, versions
 from .revisions import Narrative, add_revision, build_redactor, replace_revision
 
-UNFINISHED_EXECUTIONS = (
-    ExecutionStatus.QUEUED,
-    ExecutionStatus.CLAIMED,
-    ExecutionStatus.UNKNOWN,
-)
 MIN_SECONDS = 60  # a shorter time-out is refused, never treated as NOTIFY
 
 
@@ -340,7 +335,7 @@ def mark_has_listener(agent: str) -> int:
         executions__status=ExecutionStatus.FAILED,
         executions__grant__expires_at__gt=clock.now(),
     )
-    runs = own.filter(Q(executions__status__in=UNFINISHED_EXECUTIONS) | again)
+    runs = own.filter(Q(executions__status__in=UNFINISHED) | again)
     both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
     return Proposal.objects.filter(both, heard=False).update(heard=True)
 
@@ -368,7 +363,7 @@ def _check_request_open(request: ApprovalRequest, now: datetime) -> None:
             f"{uncertain.describe_effect(request)}",
             expired_at=request.expires_at.isoformat(),
         )
-    if request.status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
+    if request.status in RETRACTED:
         raise RequestWithdrawn
     if request.status not in OPEN:
         raise AlreadyDecided

@@ -20,7 +20,7 @@ from structlog.stdlib import get_logger
 from journal import clock
 from journal.models import LogPosition
 from reviews import transitions
-from reviews.choices import UNGRANTED_STATUSES, ExecutionStatus
+from reviews.choices import FINISHED, UNGRANTED
 from reviews.models import Proposal, TraceExport
 
 from .spans import build_spans
@@ -28,14 +28,11 @@ from .spans import build_spans
 CHUNK = 1_000  # log records that are read at once
 # What ended longer ago is left out: the export was off, or its server was down.
 LATEST = timedelta(days=1)
-ENDED = frozenset(
-    {ExecutionStatus.SUCCEEDED, ExecutionStatus.FAILED, ExecutionStatus.REFUSED}
-)
 END_KINDS = frozenset(
     edge.logged_as
     for machine, targets in (
-        (transitions.request, UNGRANTED_STATUSES),
-        (transitions.execution, ENDED),
+        (transitions.request, UNGRANTED),
+        (transitions.execution, FINISHED),
     )
     for edge in machine.edges
     if edge.target in targets

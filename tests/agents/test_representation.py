@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from agents import representation
-from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.executions import run
 from reviews.models import Proposal
 from tests import factories
@@ -41,8 +40,3 @@ def test_both_say_the_same(
     assert (
         representation.build_proposal_json(loaded)["status"] == annotated.said == word
     )
-
-
-def test_every_status_has_a_word() -> None:
-    assert set(representation.EXECUTION_WORDS) == set(ExecutionStatus)
-    assert set(representation.REQUEST_WORDS) == set(RequestStatus)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,7 +20,7 @@ from agents.webhooks import payloads
 from journal import clock
 from journal.errors import DomainError
 from reviews import deadlines
-from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.choices import REQUEST_SPECS, ExecutionStatus, RequestStatus, Scope
 from reviews.decisions import returns
 from reviews.executions import claims, record
 from reviews.executions import run as executions
@@ -334,8 +335,9 @@ def test_half_an_outcome_is_never_sent(
     gate: Gate, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposal = factories.propose(gate.agent, "pay", checkpoint={"summary": "waits"})
-    dreams: dict[Any, str] = {RequestStatus.PENDING: "dreaming"}
-    monkeypatch.setattr(representation, "REQUEST_WORDS", dreams)
+    dream = replace(REQUEST_SPECS[RequestStatus.PENDING], api_word="dreaming")
+    dreams = {RequestStatus.PENDING: dream}
+    monkeypatch.setattr(representation, "REQUEST_SPECS", dreams)
     for path in (f"/proposals/{proposal.pk}", "/threads/t-1/checkpoint", "/proposals"):
         answer = caller.get(path)
         assert answer.status_code == 500

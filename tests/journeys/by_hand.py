@@ -10,12 +10,11 @@ from hitl import tasks
 from journal import sweeps
 from journal.errors import DomainError
 from journal.models import OutboxMessage
-from reviews.choices import ExecutionStatus
+from reviews.choices import IN_FLIGHT, ExecutionStatus
 from reviews.models import Execution
 
 MOST_ROUNDS = 6
 LONG_AGO = "2020-01-01T00:00Z"
-UNDER_WAY = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
 def take_up() -> None:
@@ -55,7 +54,7 @@ def _do(name: str, args: list[object]) -> None:
 
 
 def _left() -> list[str]:
-    open_now = Execution.objects.filter(status__in=UNDER_WAY, by_agent=False)
+    open_now = Execution.objects.filter(status__in=IN_FLIGHT, by_agent=False)
     promised = OutboxMessage.objects.filter(done_at=None)
     return [
         *open_now.values_list("pk", flat=True),

@@ -19,7 +19,7 @@ from django.test import Client
 from agents.models import Agent
 from chaos import cluster
 from hitl.local.process import Child
-from reviews.choices import ExecutionStatus
+from reviews.choices import IN_FLIGHT, ExecutionStatus
 from reviews.models import Execution, Stop
 from reviews.stops import stops
 from tests import factories, worlds
@@ -40,7 +40,6 @@ BOUND_S = 1.0  # within which no effect begins any more
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PATIENCE_S = 60
 SCOPES = ("agent", "thread", "tool", "everything")
-UNDER_WAY = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def one_trial(
     assert answer.status_code == 302, answer.text
     mine = Execution.objects.filter(proposal__agent=agent.slug)
     wait_until(
-        lambda: not mine.filter(status__in=UNDER_WAY).exists(),
+        lambda: not mine.filter(status__in=IN_FLIGHT).exists(),
         PATIENCE_S,
         lambda: str(list(mine.values_list("status", flat=True))),
     )

@@ -17,7 +17,7 @@ from policies.models import Person, PolicyVersion
 from reviews import deadlines, transitions
 from reviews.alarms import standing
 from reviews.batches import formation
-from reviews.choices import SETTLED, ExecutionStatus, RepairChange, Scope
+from reviews.choices import FINISHED, SETTLED, RepairChange, Scope
 from reviews.executions import claims, record, repairs, run
 from reviews.holds import take
 from reviews.models import (
@@ -346,14 +346,9 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
             "recall_until": now if status == "recallable" else None,
         }
     if machine is transitions.execution:
-        over = {
-            ExecutionStatus.SUCCEEDED,
-            ExecutionStatus.FAILED,
-            ExecutionStatus.REFUSED,
-        }
         return {
             "lease_until": now if status == "claimed" else None,
-            "finished_at": now if status in over else None,
+            "finished_at": now if status in FINISHED else None,
         }
     if machine is transitions.alarm:
         return _paired_alarm(row, status)

@@ -16,6 +16,7 @@ from agents.proposals import CallKey, ProposalInput
 from agents.schemas import AccessRequestIn
 from journal import clock
 from journal.errors import AlreadyDecided
+from reviews.choices import EXECUTION_SPECS
 from reviews.models import Proposal
 
 from . import approvals, binding_tokens, entities
@@ -27,13 +28,8 @@ PATH = "/access/v1/requests"
 # The task's status for each status of a proposal. A grant means approval, whatever
 # became of it: what it permits now, an evaluation says.
 TASK_STATUSES = {
+    **{spec.api_word: "approved" for spec in EXECUTION_SPECS.values()},
     "pending": "pending",
-    "granted": "approved",
-    "executing": "approved",
-    "executed": "approved",
-    "failed": "approved",
-    "unknown": "approved",
-    "refused": "approved",
     "rejected": "denied",
     "blocked": "denied",
     "expired": "expired",

@@ -26,7 +26,7 @@ from journal import clock, log
 from journal.errors import Conflict, InvalidInput
 from journal.models import Epoch, LogRecord, OutboxMessage
 from reviews import transitions
-from reviews.choices import FINISHED_STATUSES, SETTLED, ExecutionStatus
+from reviews.choices import ENDED, SETTLED
 from reviews.executions import redeem, run, settle
 from reviews.models import Alarm, Execution, Proposal
 from reviews.tool_services.executors import build_failure
@@ -760,7 +760,7 @@ def test_a_place_that_only_proposals_named_is_forgotten_with_them(
 def test_no_end_goes_untold() -> None:
     """Every edge to an end has the event by which the agent hears of it, but for that
     of a canary, which no agent asked for."""
-    ends = {*SETTLED, *FINISHED_STATUSES, ExecutionStatus.UNKNOWN}
+    ends = {*SETTLED, *ENDED}
     both = [*transitions.request.edges, *transitions.execution.edges]
     edges = [one for one in both if one.logged_as != "canary.revealed"]
     silent = [one for one in edges if one.target in ends and not one.told_as]
