@@ -52,15 +52,17 @@ from .webhooks import endpoints
 NOT_LOGGED = (InvalidJson, IdempotencyKeyMissing, InvalidAgentKey)
 # One subquery for each open status: only then does PostgreSQL use the partial indexes.
 # Otherwise the cost of a proposal grows with all requests ever.
-_USAGE_COLUMNS = """
+_OPEN_REQUESTS = " + ".join(
+    f"""(SELECT count(*) FROM reviews_approvalrequest
+ WHERE status = '{status}' AND agent = %(agent)s AND NOT canary)"""  # noqa: S608 constants
+    for status in OPEN
+)
+_USAGE_COLUMNS = f"""
 (SELECT count(*) FROM reviews_proposal
  WHERE agent = %(agent)s AND created_at > statement_timestamp() - interval '1 minute'
    AND NOT canary),
-(SELECT count(*) FROM reviews_approvalrequest
- WHERE status = 'pending' AND agent = %(agent)s AND NOT canary)
-+ (SELECT count(*) FROM reviews_approvalrequest
-   WHERE status = 'recallable' AND agent = %(agent)s)
-"""
+{_OPEN_REQUESTS}
+"""  # noqa: S608 constants
 _AGENT_USAGE = Statement(f"SELECT {gate_state.COLUMNS}, {_USAGE_COLUMNS}")
 _FACTS = Statement(f"""
 SELECT {gate_state.COLUMNS}, {_USAGE_COLUMNS},

@@ -22,6 +22,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 
+from reviews.choices import IN_FLIGHT_SQL
+
 from . import generator
 from .agents import Driver
 from .cluster import STEP_S, Cluster, start_processes
@@ -102,7 +104,7 @@ LATER = timedelta(minutes=2)  # promises that are to wait longer are not late
 # What may still be to come, by what it is.
 PENDING = {
     "requests": "reviews_approvalrequest WHERE settled_at IS NULL",
-    "executions": "reviews_execution WHERE status IN ('queued', 'claimed')",
+    "executions": f"reviews_execution WHERE status IN ({IN_FLIGHT_SQL})",
     "promises": (
         "journal_outboxmessage WHERE done_at IS NULL"
         " AND (held_until IS NULL"

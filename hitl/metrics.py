@@ -24,10 +24,16 @@ from journal import restore_epochs
 from journal.errors import NotFound
 from journal.statements import Statement
 from reviews import standstills
+from reviews.choices import UNFINISHED
 
 # Each column is a JSON list of rows: the labels, then the values. Every part reads a
 # small partial index, or what was settled within the last hour.
-_FIGURES = Statement("""
+_UNFINISHED = " UNION ALL ".join(
+    f"SELECT '{status}' AS status, count(*)"  # noqa: S608 constants
+    f" FROM reviews_execution WHERE status = '{status}'"
+    for status in UNFINISHED
+)
+_FIGURES = Statement(f"""
 SELECT
 (SELECT json_agg(json_build_array(name, tier, count, oldest)) FROM (
     SELECT queue.name, asked.tier, count(*),
@@ -46,12 +52,7 @@ SELECT
             AND NOT canary) AS settled
     GROUP BY 1, 2) AS settled),
 (SELECT json_agg(json_build_array(status, count)) FROM (
-    SELECT 'queued' AS status, count(*)
-    FROM reviews_execution WHERE status = 'queued'
-    UNION ALL
-    SELECT 'claimed', count(*) FROM reviews_execution WHERE status = 'claimed'
-    UNION ALL
-    SELECT 'unknown', count(*) FROM reviews_execution WHERE status = 'unknown'
+    {_UNFINISHED}
     ) AS executions),
 (SELECT json_agg(json_build_array(kind, count)) FROM (
     SELECT kind, count(*) FROM reviews_alarm
@@ -62,7 +63,7 @@ SELECT
     FROM journal_outboxmessage WHERE done_at IS NULL) AS outbox),
 (SELECT json_agg(json_build_array(count)) FROM (
     SELECT count(*) FROM agents_delivery WHERE status = 'waiting') AS deliveries)
-""")
+""")  # noqa: S608 constants
 
 
 @login_not_required

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
+from reviews.choices import ANSWERED_SQL, DECIDED_SQL, OPEN
+
 
 class Combination(StrEnum):
     """How the values of one bin become one figure, as SQL."""
@@ -115,7 +117,7 @@ def find_percentiles(
 
 # Requests that people decided in the day: what they were, whether a person changed the
 # arguments, and whether one escalated it.
-DECIDED = """(
+DECIDED = f"""(
     SELECT request.*,
            EXISTS (SELECT FROM reviews_decision AS vote
                    WHERE vote.request_id = request.id AND vote.verdict = 'modify')
@@ -125,7 +127,10 @@ DECIDED = """(
                AS escalated
     FROM reviews_approvalrequest AS request
     WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
-      AND request.status IN ('authorized', 'rejected')) AS request"""
+      AND request.status IN ({DECIDED_SQL})) AS request"""  # noqa: S608 constants
+# Whether people decided a request in the day, or let it expire.
+ANSWERED_IN_DAY = f"""request.settled_at >= %(start)s AND request.settled_at < %(end)s
+      AND request.status IN ({ANSWERED_SQL})"""
 # Decisions that people gave in the day, each with its request.
 GIVEN = """reviews_decision AS decision
     JOIN reviews_approvalrequest AS request ON request.id = decision.request_id"""
@@ -138,12 +143,14 @@ NOT_UNDONE = """NOT EXISTS (
       AND later.number = decision.version + 1 AND later.cause = 'recalled')"""
 # Requests of agents that were open at any time of the day. Each part reads an index of
 # its own.
-OPEN_IN_DAY = """(
+_STILL_OPEN = "".join(
+    f"""UNION ALL
+    SELECT * FROM reviews_approvalrequest
+    WHERE status = '{status}' AND opened_at < %(end)s AND NOT canary
+    """  # noqa: S608 constants
+    for status in OPEN
+)
+OPEN_IN_DAY = f"""(
     SELECT * FROM reviews_approvalrequest
     WHERE settled_at >= %(start)s AND opened_at < %(end)s AND NOT canary
-    UNION ALL
-    SELECT * FROM reviews_approvalrequest
-    WHERE status = 'pending' AND opened_at < %(end)s AND NOT canary
-    UNION ALL
-    SELECT * FROM reviews_approvalrequest
-    WHERE status = 'recallable' AND opened_at < %(end)s) AS request"""
+    {_STILL_OPEN}) AS request"""  # noqa: S608 constants

@@ -28,16 +28,18 @@ from . import versions
 
 # The open request of the same action, and its first proposal that was rejected. One
 # subquery for each open status: only then does PostgreSQL use the partial indexes.
-COLUMNS = """
-COALESCE(
-    (SELECT id FROM reviews_approvalrequest WHERE status = 'pending'
-     AND repeat_key = %(repeat_key)s::uuid AND action_hash = %(action_hash)s LIMIT 1),
-    (SELECT id FROM reviews_approvalrequest WHERE status = 'recallable'
-     AND repeat_key = %(repeat_key)s::uuid AND action_hash = %(action_hash)s LIMIT 1)),
+_OPEN_REPEATS = ", ".join(
+    f"""
+    (SELECT id FROM reviews_approvalrequest WHERE status = '{status}'
+     AND repeat_key = %(repeat_key)s::uuid AND action_hash = %(action_hash)s LIMIT 1)"""  # noqa: S608 constants
+    for status in OPEN
+)
+COLUMNS = f"""
+COALESCE({_OPEN_REPEATS}),
 (SELECT proposal_id FROM reviews_approvalrequest WHERE status = 'rejected'
  AND repeat_key = %(repeat_key)s::uuid AND action_hash = %(action_hash)s
  ORDER BY settled_at LIMIT 1)
-"""
+"""  # noqa: S608 constants
 # Rejections of each run since people last approved something in it or resumed it.
 _REJECTIONS = Statement("""
 SELECT run.agent, run.thread, (

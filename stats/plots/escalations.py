@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reviews.choices import ANSWERED, REQUEST_SPECS
+
 from ..charts import (
     Bar,
     BarPanel,
@@ -18,19 +20,18 @@ from ..charts import (
     format_seconds,
     list_places,
 )
-from ..measures import Measure, build_seconds_sql
+from ..measures import ANSWERED_IN_DAY, Measure, build_seconds_sql
 from ..readings import Rate, Readings, Times
 from ..series import build_time_lines
 
-_SETTLED = """
+_SETTLED = f"""
     FROM reviews_approvalrequest AS request
     LEFT JOIN LATERAL (
         SELECT min(vote.at) AS at FROM reviews_decision AS vote
         WHERE vote.request_id = request.id AND vote.verdict = 'escalate'
     ) AS escalated ON true
-    WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
-      AND request.status IN ('authorized', 'rejected', 'expired')
-"""
+    WHERE {ANSWERED_IN_DAY}
+"""  # noqa: S608 constants
 ESCALATED = Measure(
     "escalated",
     f"""
@@ -48,7 +49,7 @@ ANSWERS = Measure(
     {_SETTLED} AND request.status <> 'expired' AND escalated.at IS NOT NULL
     """,
 )
-LABELS = {"authorized": "approved", "rejected": "rejected", "expired": "expired"}
+LABELS = {status: REQUEST_SPECS[status].label.lower() for status in ANSWERED}
 
 
 def build_chart(readings: Readings) -> Chart:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from reviews.choices import DECIDED_SQL
+
 from ..charts import Chart, Group, Plot
-from ..measures import OPEN_IN_DAY, Measure
+from ..measures import ANSWERED_IN_DAY, OPEN_IN_DAY, Measure
 from ..readings import Readings
 from ..series import build_daily_rate_chart, build_rate_maker, say_rate
 
@@ -30,7 +32,7 @@ MISSED = Measure(
         FROM reviews_decision AS decision
         JOIN reviews_approvalrequest AS request ON request.id = decision.request_id
         WHERE decision.at >= %(start)s - interval '7 days' AND decision.at < %(start)s
-          AND request.status IN ('authorized', 'rejected')
+          AND request.status IN ({DECIDED_SQL})
         GROUP BY request.queue_id
     )
     SELECT request.tool_name, request.risk, kind.name, 1
@@ -54,8 +56,7 @@ MISSED = Measure(
                          AND reading.cause = 'opened')
               THEN 'missed' END)
     ) AS kind (name)
-    WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
-      AND request.status IN ('authorized', 'rejected', 'expired')
+    WHERE {ANSWERED_IN_DAY}
     """,  # noqa: S608 constants
 )
 make_rate = build_rate_maker(["missed"], ["settled"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..charts import Bar, BarPanel, Chart, Group, Plot, format_share
-from ..measures import Measure
+from ..measures import ANSWERED_IN_DAY, Measure
 from ..readings import Rate, Readings
 
 OUTCOMES = Measure(
     "outcomes",
-    """
+    f"""
     SELECT request.tool_name, request.risk,
-           CASE WHEN request.status IN ('rejected', 'expired') THEN request.status
+           CASE WHEN request.status <> 'authorized' THEN request.status
                 WHEN EXISTS (SELECT FROM reviews_decision AS vote
                              WHERE vote.request_id = request.id
                                AND vote.verdict = 'modify') THEN 'modified'
@@ -20,9 +20,8 @@ OUTCOMES = Measure(
                 ELSE 'approved' END,
            1
     FROM reviews_approvalrequest AS request
-    WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
-      AND request.status IN ('authorized', 'rejected', 'expired')
-    """,
+    WHERE {ANSWERED_IN_DAY}
+    """,  # noqa: S608 constants
 )
 LABELS = {
     "approved": "approved as proposed",

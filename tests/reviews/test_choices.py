@@ -22,6 +22,9 @@ from reviews.choices import (
     ExecutionStatus,
     RequestStatus,
 )
+from tests.sources import product
+
+STATUS_LIST = re.compile(r"\b(?:IN|in) \(('\w+'(?:, '\w+')*)\)")
 
 
 def test_each_status_has_a_spec() -> None:
@@ -61,3 +64,11 @@ def test_the_database_checks_the_same_lists(
 def test_the_schemas_name_every_status() -> None:
     assert set(get_args(ProposalStatusName)) == representation.STATUSES
     assert get_args(ExecutionStatusName) == tuple(ExecutionStatus)
+
+
+def test_hand_written_sql_lists_no_statuses() -> None:
+    """A list that stands in the text would not follow a new status."""
+    words = {*RequestStatus, *ExecutionStatus} - {"failed"}  # exports have it as well
+    for source in product():
+        for found in STATUS_LIST.findall(source.text):
+            assert words.isdisjoint(re.findall(r"\w+", found)), source.path
