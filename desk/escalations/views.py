@@ -16,9 +16,11 @@ from reviews.decisions import returns
 from ..components import frame, holding, htmx
 from ..components.frame import require_person
 from ..forms import ArbitrationForm, GuidanceForm, HandOverForm
-from ..request import commit, load
+from ..request import responses
+from ..request.decision import KeptText
 from ..request.load import LoadedRequest
-from ..request.page import ReviewPage
+from ..request.page import PersonAct
+from ..request.responses import load_requested
 from . import page as queries
 
 
@@ -40,11 +42,7 @@ def _render_list(request: HttpRequest, status: int = 200, **more: Any) -> HttpRe
 @htmx.vary_on_htmx
 def escalation(request: HttpRequest, pk: str) -> HttpResponse:
     """The review page with the other escalations beside it."""
-    return _render_escalation(request, _load_escalation(request, pk))
-
-
-def _load_escalation(request: HttpRequest, pk: str) -> LoadedRequest:
-    return load.load_request(require_person(request), pk, frame.get_frame(request).now)
+    return _render_escalation(request, load_requested(request, pk))
 
 
 def _render_escalation(
@@ -56,16 +54,12 @@ def _render_escalation(
 ) -> HttpResponse:
     """Render one escalation. Typed text stays in its form, or is offered for copying if
     the form is gone."""
-    kept = request.POST.get("guidance", "")
-    page = ReviewPage(
-        loaded,
+    act = PersonAct(
         said=loaded.said,
         problem=error,
-        note_kept=kept,
-        kept_for="Return with guidance",
+        unsent=KeptText.read("Return with guidance", request.POST.get("guidance", "")),
     )
-    frame.get_frame(request).stop_url = page.stop_any_url
-    commit.adapt_page(request, page, partial=False)
+    page = responses.build_requested_page(request, loaded, act)
     rows = queries.list_waiting_rows(loaded.person, loaded.now)
     context = {"page": page, "rows": rows, **more}
     return render(request, "desk/escalations/escalation.html", context, status=status)
@@ -74,7 +68,7 @@ def _render_escalation(
 @require_POST
 def give_back(request: HttpRequest, pk: str) -> HttpResponse:
     """Return the request to the reviewers, with guidance."""
-    loaded, form = _load_escalation(request, pk), GuidanceForm(request.POST)
+    loaded, form = load_requested(request, pk), GuidanceForm(request.POST)
     if form.is_valid():
         guidance = form.cleaned_data["guidance"].replace("\r\n", "\n")
         error = htmx.catch_refusal(
@@ -84,7 +78,7 @@ def give_back(request: HttpRequest, pk: str) -> HttpResponse:
         )
         if error is not None:
             return _render_escalation(
-                request, _load_escalation(request, pk), error.status, error
+                request, load_requested(request, pk), error.status, error
             )
         messages.success(request, "Returned. Reviewers see your guidance.")
         return redirect("reviews:escalations")
@@ -94,7 +88,7 @@ def give_back(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def assign(request: HttpRequest, pk: str) -> HttpResponse:
     """Assign it to one person; others may still answer it."""
-    loaded = _load_escalation(request, pk)
+    loaded = load_requested(request, pk)
     people = holding.select_eligible_people(loaded.request, loaded.sealed)
     form = HandOverForm(request.POST, people=people)
     if not form.is_valid():
@@ -111,7 +105,7 @@ def assign(request: HttpRequest, pk: str) -> HttpResponse:
 def show_view(request: HttpRequest, pk: str) -> HttpResponse:
     """Show how the person who escalated it would decide; the log records that a
     supervisor looked."""
-    loaded = _load_escalation(request, pk)
+    loaded = load_requested(request, pk)
     returns.record_view_shown(request_id=pk, person=loaded.person)
     return redirect("reviews:escalation", pk)
 
@@ -119,7 +113,7 @@ def show_view(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def arbitrate(request: HttpRequest, pk: str) -> HttpResponse:
     """Close a disagreement with the lesson from it."""
-    loaded, form = _load_escalation(request, pk), ArbitrationForm(request.POST)
+    loaded, form = load_requested(request, pk), ArbitrationForm(request.POST)
     if not form.is_valid():
         return _render_list(request, 422, closing=pk, split_form=form)
     text = form.cleaned_data["text"].replace("\r\n", "\n")

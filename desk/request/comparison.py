@@ -1,17 +1,17 @@
-"""Comparisons for the review page: an edit beside the proposal and the state now, and
-two readings of the business state."""
+"""Comparisons for the request page: an edit beside the proposal and the state now, with
+what would follow from it, and two readings of the business state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from policies import tools
 from reviews.effects import describe
 from reviews.effects.describe import ArgumentChange, build_concealer
 from reviews.effects.wording import format_scalar
-from reviews.models import Revision
+from reviews.models import RequestVersion, Revision
 from reviews.presenters import Presentation, build_argument_subject
 from reviews.presenters.arguments import Leaf, collect_leaves
 from reviews.presenters.shapes import Cell, FieldChange, SentencePart, ValueRow
@@ -34,6 +34,44 @@ class EditComparison:
 
     rows: Sequence[ThreeWayRow] = ()
     effect: Sequence[SentencePart] = ()
+
+
+class PreviewLine(NamedTuple):
+    """One sentence of a preview and its code; `loud` ones are announced to screen
+    readers."""
+
+    code: str
+    text: str
+    loud: bool = False
+
+
+class PreviewError(NamedTuple):
+    """One error, with the label of its field."""
+
+    label: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditPreview:
+    """The preview as `#check` shows it."""
+
+    problem: str = ""
+    above: Sequence[PreviewError] = ()
+    lines: Sequence[PreviewLine] = ()
+    rows: Sequence[ThreeWayRow] = ()
+    effect: Sequence[SentencePart] = ()  # of the edit; the title stays the proposal's
+    now_known: bool = False
+    read_from: str = ""
+    pressed: bool = False  # by the button, not a pause in typing: it gets the focus
+    # The version that the edit makes, if the editor's vote would count for it.
+    made: RequestVersion | None = None
+
+    @property
+    def say(self) -> str:
+        """What a screen reader announces: never foreign text."""
+        loud = [line.text for line in self.lines if line.loud]
+        return " ".join(loud) or ("Needs correction." if self.problem else "")
 
 
 def compare_edit(

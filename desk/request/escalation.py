@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from django.db.models import QuerySet
 
 from journal.models import LogRecord
+from notifications.on_call import duty
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import GIVEN_REASON_LABELS, NoteKind, Verdict
-from reviews.models import Decision, Note
+from reviews.models import ApprovalRequest, Decision, Note
+from reviews.people import preferences
 from reviews.requests.versions import ESCALATION_CAUSES
 
 from ..components import holding
@@ -100,3 +103,34 @@ def find_guidance(loaded: LoadedRequest) -> str:
         return ""
     notes = Note.objects.filter(request=loaded.request, kind=NoteKind.GUIDANCE)
     return notes.order_by("-at").values_list("text", flat=True).first() or ""
+
+
+MOST_NAMES = 4  # people listed by name
+
+
+def describe_supervisors(
+    request: ApprovalRequest, person: Person, now: datetime
+) -> str:
+    """The supervisors an escalation would ask, those on call first; in two
+    queries."""
+    rows = holding.select_supervisors(request).exclude(pk=person.pk)
+    people = list(rows.select_related("preferences").order_by("username"))
+    if not people:
+        return (
+            "No other supervisor is admitted to this queue, so it would wait for one."
+        )
+    on_call = duty.select_on_call(request.queue_id, people, now)
+    people.sort(key=lambda one: one.pk not in on_call)
+    names = [
+        f"{one} ({_format_local_time(one, now, on_call=one.pk in on_call)})"
+        for one in people[:MOST_NAMES]
+    ]
+    if len(people) > MOST_NAMES:
+        names.append(f"{len(people) - MOST_NAMES} more")
+    return f"These supervisors can then decide it: {', '.join(names)}."
+
+
+def _format_local_time(person: Person, now: datetime, *, on_call: bool) -> str:
+    zone = preferences.load_preferences(person).notifications.zone
+    local = f"local time {now.astimezone(ZoneInfo(zone)):%H:%M}"
+    return f"on call, {local}" if on_call else local

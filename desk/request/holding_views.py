@@ -23,13 +23,15 @@ from reviews.effects.wording import format_duration
 from reviews.governance import readings
 from reviews.holds import rows, take
 
-from ..components import frame, holding, htmx
+from ..components import holding, htmx
 from ..components.frame import require_person
 from ..forms import DraftForm, HandOverForm, NoteForm, ReasonForm
 from ..queue.page import QueueFilters
-from . import load, strip, versions
+from . import responses
+from .history import may_add_note
 from .load import LoadedRequest
-from .page import ReviewPage
+from .page import build_page
+from .responses import load_requested, redirect_to_request
 
 
 @require_POST
@@ -37,7 +39,7 @@ from .page import ReviewPage
 def lease(request: HttpRequest, pk: str) -> HttpResponse:
     """Take the hold and read the business state again; with `beat` only renew the
     hold."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     beat = request.POST.get("beat")
     if loaded.able and not beat:
         readings.reread_state(loaded.revision)
@@ -64,7 +66,7 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.vary_on_htmx
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
     """Extend the deadline as far as the policy allows."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     before = loaded.request.expires_at
     until = deadlines.extend_deadline(request_id=pk, person=loaded.person).expires_at
     messages.success(
@@ -72,26 +74,26 @@ def extend(request: HttpRequest, pk: str) -> HttpResponse:
         f"Extended by {format_duration(until - before)}: "
         f"it expires at {format_time(until)}.",
     )
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_POST
 @htmx.vary_on_htmx
 def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Ask for a mail when the hold is free."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     _check_can_decide(loaded)
     take.record_waiting_person(request_id=pk, person=loaded.person)
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_POST
 @htmx.vary_on_htmx
 def accept_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Take over a hold that its holder offered."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     take.take_hold(request_id=pk, person=loaded.person, accept=True)
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_POST
@@ -101,7 +103,7 @@ def decline_offer(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load_for_decider(request, pk)
     take.decline_offer(request_id=pk, person=loaded.person)
     if not request.POST.get("row"):
-        return _redirect_to_request(pk)
+        return redirect_to_request(pk)
     messages.success(request, f"Declined. {loaded.holding.by} keeps the claim.")
     return redirect(f"{reverse('reviews:queue')}?tab=mine")
 
@@ -118,7 +120,7 @@ def withdraw_offer(request: HttpRequest, pk: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """A supervisor ends another's hold, with a reason."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     if not holding.may_break_hold(loaded.person, loaded.request):
         raise NotPermitted(
             "Only a supervisor can end another person's claim. Nothing was changed."
@@ -128,13 +130,13 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
         return _render_form(request, "desk/request/break_hold.html", loaded, form)
     reason = form.cleaned_data["reason"]
     take.break_hold(request_id=pk, person=loaded.person, reason=reason)
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     """Offer one's hold to a colleague."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     _check_can_decide(loaded)
     people = holding.select_eligible_people(loaded.request, loaded.sealed)
     form = HandOverForm(
@@ -144,9 +146,9 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
         return _render_form(request, "desk/request/hand_over.html", loaded, form)
     to = form.cleaned_data["to"]
     if canary_verdicts.pass_on_canary(request_id=pk, person=loaded.person):
-        return _redirect_to_request(pk)
+        return redirect_to_request(pk)
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_POST
@@ -162,7 +164,7 @@ def save_draft(loaded: LoadedRequest, sent: QueryDict) -> None:
     voted = loaded.own is not None and loaded.own.version == loaded.request.version
     form = DraftForm(sent)
     panel = form.target
-    if not panel or voted or not versions.may_add_note(loaded):
+    if not panel or voted or not may_add_note(loaded):
         return
     drafts.save_draft(
         person=loaded.person,
@@ -179,13 +181,13 @@ def save_draft(loaded: LoadedRequest, sent: QueryDict) -> None:
 @htmx.vary_on_htmx
 def note(request: HttpRequest, pk: str) -> HttpResponse:
     """Add a note to the record."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     form = NoteForm(request.POST)
     text = form.cleaned_data["text"] if form.is_valid() else ""
     drafts.add_note(request_id=pk, person=loaded.person, text=text)
     drafts.discard_drafts(person=loaded.person, request_id=pk)
     messages.success(request, "Note added.")
-    return _redirect_to_request(pk)
+    return redirect_to_request(pk)
 
 
 @require_POST
@@ -198,7 +200,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
     leaving = _load_unsent_request(request, left)
     if leaving is not None and not request.POST.get("sure"):
         context = {
-            "page": ReviewPage(leaving),
+            "page": build_page(leaving),
             "sent": request.POST,
             "kept_for": drafts.DRAFT_LIFETIME,
         }
@@ -206,10 +208,10 @@ def queue_next(request: HttpRequest) -> HttpResponse:
     if leaving is not None or left:
         rows.release_hold(request_id=left, person=who, leaving=True)
     found = rows.find_first_free(
-        request_ids=strip.list_next_requests(who, filters, left, step), person=who
+        request_ids=responses.list_next_requests(who, filters, left, step), person=who
     )
     if found:
-        return _redirect_to_request(found)
+        return redirect_to_request(found)
     messages.info(request, "No other request in this queue is available to you.")
     return redirect(f"{reverse('reviews:queue')}?empty=1")
 
@@ -219,7 +221,7 @@ def _load_unsent_request(request: HttpRequest, pk: str) -> LoadedRequest | None:
     who = require_person(request)
     if not pk or not drafts.list_drafts(who, pk):
         return None
-    return load.load_request(who, pk, frame.get_frame(request).now)
+    return load_requested(request, pk)
 
 
 def _check_can_decide(loaded: LoadedRequest) -> None:
@@ -229,39 +231,25 @@ def _check_can_decide(loaded: LoadedRequest) -> None:
         raise NotPermitted(f"{why}. Nothing was changed.")
 
 
-def _load_request(request: HttpRequest, pk: str) -> LoadedRequest:
-    return load.load_request(require_person(request), pk, frame.get_frame(request).now)
-
-
 def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
     """Load the request for a person who decides in its queue. Raises NotPermitted."""
-    loaded = _load_request(request, pk)
+    loaded = load_requested(request, pk)
     permissions.check_admitted_to_queue(loaded.person, loaded.request.queue_id)
     return loaded
-
-
-def join_news(request: HttpRequest) -> str:
-    """What this person's own act just did; empty if the page was merely opened."""
-    return " ".join(str(one) for one in messages.get_messages(request))
 
 
 def _render_strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
     """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
-        return _redirect_to_request(pk)
-    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strip.render_strip(request, _load_request(request, pk), told)
-
-
-def _redirect_to_request(pk: str) -> HttpResponse:
-    response = redirect("reviews:request_detail", pk)
-    response.status_code = 303
-    return response
+        return redirect_to_request(pk)
+    return responses.render_strip(
+        request, load_requested(request, pk, again=True), told
+    )
 
 
 def _render_form(
     request: HttpRequest, template: str, loaded: LoadedRequest, form: object
 ) -> HttpResponse:
-    context = {"page": ReviewPage(loaded), "form": form, "hold_time": take.HOLD_TIME}
+    context = {"page": build_page(loaded), "form": form, "hold_time": take.HOLD_TIME}
     status = 422 if request.method == "POST" else 200
     return render(request, template, context, status=status)

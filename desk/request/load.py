@@ -148,9 +148,15 @@ class LoadedRequest:
         return row is not None and queued and sequence.must_wait(row)
 
     @cached_property
-    def halted(self) -> bool:
-        """Whether its batch is halted after a failure of one of its members."""
-        return self.execution is not None and sequence.is_batch_halted(self.execution)
+    def is_batch_halted(self) -> bool:
+        """Whether it does not run until its batch, halted after a failure, goes on."""
+        row = self.execution
+        open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
+        return (
+            row is not None
+            and row.status in open_ends
+            and sequence.is_batch_halted(row)
+        )
 
     @cached_property
     def holding(self) -> HoldStatus:

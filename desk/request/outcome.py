@@ -1,4 +1,5 @@
-"""R8 without verbs: the outcome of a request, or why this person cannot decide it.
+"""R8 of the request page without verbs: the outcome of a request, or why this person
+cannot decide it.
 
 It always says what happened, what did not, and what can be done.
 """
@@ -8,66 +9,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from django.urls import reverse
 
-from assurance import practice
 from assurance.defects import BY_KIND
 from journal.clock import format_time
 from journal.models import LogRecord
-from policies.choices import Role
 from policies.tools import load_definition
-from reviews import permissions
 from reviews.choices import (
-    DECIDED,
-    EXECUTION_SPECS,
     GIVEN_REASON_LABELS,
     OPEN,
-    REVERSAL_SOURCE,
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
     VERDICT_SPECS,
     DefectKind,
     ExecutionStatus,
-    RealismFlag,
     RequestStatus,
     StopMode,
     Verdict,
 )
 from reviews.effects import describe
-from reviews.grants import approvers, uncertain
+from reviews.grants import uncertain
 from reviews.grants.grants import GrantConditions
 from reviews.models import Canary, Decision, Execution
-from reviews.permissions import Permission
 
-from ..components import formatting, holding, retry, undo
+from ..components import formatting
 from ..components.formatting import ConditionLine
+from . import actions, progress
+from .actions import OutcomeLink
 from .load import LoadedRequest, format_name
+from .progress import NextProposal, ProgressStep
+from .regions import RenderedRegions
 
 STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
 BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
-VERIFIER_CODE = "verifier"  # of a refusal in a verifier's words
-NOT_ACKNOWLEDGED = "The agent has not acknowledged it yet"
-WITHDRAWN_TEXTS = {
-    "withdrawn_by_agent": "The agent withdrew it.",
-    "thread_finished": "It was withdrawn because its run ended.",
-    "stopped": "It was withdrawn by a stop.",
-}
-REALISM_LABELS = {
-    RealismFlag.OBVIOUS: "I could tell that it was a canary",
-    RealismFlag.UNCLEAR: "The defect is unclear",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeLink:
-    """One link or button of the outcome; `key` is its shortcut."""
-
-    label: str
-    url: str
-    key: str = ""
-    post: bool = False  # a button that posts
-    testid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +55,6 @@ class OutcomeVote:
     at: datetime
     reason: str
     conditions: Sequence[ConditionLine] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProgressStep:
-    """One of the three states after a decision: decided, started, outcome. `at` is
-    None for a state that is not reached."""
-
-    label: str
-    at: datetime | None
-    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +80,7 @@ class OutcomePanel:
 _HELD_TITLES = {True: "Accept or decline it", False: "You cannot decide it now"}
 
 
-def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
+def _build_panel(loaded: LoadedRequest) -> OutcomePanel:
     """The outcome of a request that this person cannot decide now."""
     state = loaded.state
     held = loaded.waiting and loaded.holding.by and not loaded.why_not
@@ -125,9 +91,9 @@ def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
         lines=list(_build_lines(loaded)),
         votes=[_build_vote(loaded, one) for one in loaded.decisions],
         result=_format_result(loaded.execution),
-        links=list(_build_links(loaded)),
+        links=list(actions.build_links(loaded)),
         result_title=_find_result_title(loaded.execution),
-        progress=list(_build_progress(loaded)),
+        progress=list(progress.build_progress(loaded)),
         at=None if held else state.at,
         until=state.until,
         until_words=state.until_words,
@@ -135,7 +101,7 @@ def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
     )
 
 
-def build_revised_outcome(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
+def _build_revised_panel(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
     """R8 while an older version is on the screen: no verb, only a link to the current
     one.
 
@@ -163,7 +129,7 @@ def build_revised_outcome(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
     )
 
 
-def build_stale_state_outcome(loaded: LoadedRequest) -> OutcomePanel:
+def _build_stale_state_panel(loaded: LoadedRequest) -> OutcomePanel:
     """R8 while the before-state on the screen is out of date: no verb, only a
     refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
@@ -178,32 +144,6 @@ def build_stale_state_outcome(loaded: LoadedRequest) -> OutcomePanel:
     )
 
 
-def may_recall(loaded: LoadedRequest) -> bool:
-    """Whether this person can still recall the approval, by the rule of
-    `recall_approval`."""
-    until = loaded.request.recall_until
-    if until is None:
-        return False
-    if until <= loaded.now and not approvers.without_votes([loaded.request]):
-        return False
-    person = loaded.person
-    role = permissions.find_deciding_role(person)
-    if role is None or loaded.request.queue_id not in permissions.queues_of(person):
-        return False
-    own = loaded.own
-    voted = own is not None and own.counts and own.version == loaded.request.version
-    return voted or role is Role.SUPERVISOR
-
-
-def may_retry(loaded: LoadedRequest) -> bool:
-    """Whether this person can try a failed execution again, by the rule of
-    `settle.retry_execution`."""
-    execution = loaded.execution
-    if execution is None or execution.status != ExecutionStatus.FAILED:
-        return False
-    return bool(retry.find_retryable(loaded.person, [execution.pk], loaded.now))
-
-
 def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:
@@ -212,9 +152,7 @@ def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
         return list(_describe_other_hold(loaded))
     if loaded.waiting:
         return list(_describe_read_only(loaded))
-    about = (
-        [BATCH_HALTED_TEXT] if _is_batch_halted(loaded) else _describe_effect(loaded)
-    )
+    about = [BATCH_HALTED_TEXT] if loaded.is_batch_halted else _describe_effect(loaded)
     return [*_describe_status(loaded, status), *about]
 
 
@@ -304,7 +242,7 @@ def _describe_withdrawal(loaded: LoadedRequest) -> str:
         .first()
     )
     code = record.data.get("code", "") if record else ""
-    return WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
+    return progress.WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
 
 
 def describe_halt(loaded: LoadedRequest) -> str:
@@ -324,13 +262,6 @@ def _describe_pause(loaded: LoadedRequest) -> list[str]:
     if loaded.stopped is not StopMode.PAUSED:
         return []
     return ["The run, agent or tool is paused. Nothing more of it starts."]
-
-
-def _is_batch_halted(loaded: LoadedRequest) -> bool:
-    """Whether it does not run until its halted batch goes on."""
-    row = loaded.execution
-    open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
-    return row is not None and row.status in open_ends and loaded.halted
 
 
 def _describe_effect(loaded: LoadedRequest) -> list[str]:
@@ -371,76 +302,6 @@ def _describe_running(execution: Execution, most: int) -> Iterator[str]:
         yield f"No clear answer yet. Counterseal asks its service again at {said}."
 
 
-def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
-    """What became of the decision: an agent that is gone leaves an approval unused, and
-    a rejection unread."""
-    status, execution = RequestStatus(loaded.request.status), loaded.execution
-    if status not in DECIDED:
-        return
-    yield ProgressStep("Decided", loaded.request.settled_at)
-    if status is RequestStatus.REJECTED:
-        acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
-        said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
-        yield ProgressStep("Agent", acknowledged, said)
-        return
-    yield _build_take_up(execution)
-    yield _build_result(loaded, execution)
-    if execution is not None and _is_refused_by_counterseal(execution):
-        yield ProgressStep("Reason", None, _describe_refusal(execution))
-
-
-def _build_result(loaded: LoadedRequest, execution: Execution | None) -> ProgressStep:
-    label = "Outcome"
-    if execution is not None and execution.status == ExecutionStatus.UNKNOWN:
-        return ProgressStep(
-            label, None, "Unknown: a look-up or a supervisor records it"
-        )
-    if execution is None or execution.finished_at is None:
-        return ProgressStep(label, None, "None yet")
-    word = EXECUTION_SPECS[execution.status].result
-    acknowledged = _find_acknowledgement(loaded, execution.finished_at)
-    heard = (
-        f"The agent acknowledged it at {format_time(acknowledged)}"
-        if acknowledged
-        else NOT_ACKNOWLEDGED
-    )
-    return ProgressStep(label, execution.finished_at, f"{word}. {heard}")
-
-
-def _build_take_up(execution: Execution | None) -> ProgressStep:
-    label = "Started"
-    if execution is None:
-        return ProgressStep(label, None, "Not yet")
-    if execution.claimed_at is None:
-        if execution.status == ExecutionStatus.REFUSED:
-            return ProgressStep(label, None, "Never: it was refused before it started")
-        waits = (
-            "the agent has not used its permit"
-            if execution.by_agent
-            else "no worker has started it"
-        )
-        return ProgressStep(label, None, f"Not yet: {waits}")
-    began = (
-        "The agent used its permit"
-        if execution.by_agent
-        else f"A worker started attempt {execution.attempts}"
-    )
-    return ProgressStep(label, execution.claimed_at, began)
-
-
-def _find_acknowledgement(
-    loaded: LoadedRequest, since: datetime | None
-) -> datetime | None:
-    """When the agent acknowledged the outcome of this proposal that came at `since`."""
-    found = LogRecord.objects.filter(
-        kind="outcome.acknowledged",
-        proposal=loaded.request.proposal_id,
-        at__gte=since,
-    )
-    at: datetime | None = found.order_by("-pk").values_list("at", flat=True).first()
-    return at
-
-
 def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     reason = GIVEN_REASON_LABELS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
@@ -455,23 +316,10 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     )
 
 
-def _is_refused_by_counterseal(execution: Execution) -> bool:
-    """Whether code and detail are Counterseal's own words. A verifier writes
-    its own.
-    """
-    refused = execution.status == ExecutionStatus.REFUSED
-    return refused and execution.code != VERIFIER_CODE
-
-
-def _describe_refusal(execution: Execution) -> str:
-    code = execution.code
-    return execution.detail or WITHDRAWN_TEXTS.get(code, code)
-
-
 def _format_result(execution: Execution | None) -> str:
     """What the tool, its service or a verifier said, as text: untrusted, to be printed
     as such."""
-    if execution is None or _is_refused_by_counterseal(execution):
+    if execution is None or progress.is_refused_by_counterseal(execution):
         return ""
     if execution.result_shown is not None:
         return describe.format_result(execution.result_shown)
@@ -488,73 +336,39 @@ def _find_result_title(execution: Execution | None) -> str:
     return "Error report"
 
 
-def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
-    links = []
-    execution = loaded.execution
-    unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
-    if execution is not None and unknown:
-        settles = permissions.has_permission(loaded.person, Permission.SETTLE_UNKNOWN)
-        said = "Record what happened" if settles else "See what is known"
-        links.append(
-            OutcomeLink(said, reverse("reviews:unknown_one", args=[execution.pk]))
-        )
-    if execution is not None and _is_batch_halted(loaded):
-        url = reverse("reviews:batch", args=[execution.batch_id])
-        links.append(OutcomeLink("Open the batch", url, testid="batch"))
-    links += _build_canary_links(loaded)
-    links += _build_undo_links(loaded)
-    if loaded.holding.by:
-        links += _build_hold_links(loaded)
-    links.append(OutcomeLink("Back to the queue", reverse("reviews:queue")))
-    return links
+@dataclass(frozen=True)
+class OutcomeRegion:
+    """R8 where no verb is offered, and what the agent did next."""
 
+    loaded: LoadedRequest
+    regions: RenderedRegions
 
-def _build_canary_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
-    """A practice after several misses of the same kind, and the two answers to how real
-    a revealed canary looked."""
-    request = loaded.request
-    if not request.canary or not loaded.settled:
-        return
-    canary = request.proposal.planted
-    kind = DefectKind(canary.defect)
-    if canary.caught is False and practice.is_practice_due(
-        loaded.person, kind, loaded.now
-    ):
-        url = reverse("reviews:practice_start", args=[kind])
-        yield OutcomeLink(
-            "Practise this kind for 2 minutes", url, post=True, testid="practise"
-        )
-    if canary.realism:
-        return
-    for flag, label in REALISM_LABELS.items():
-        url = reverse("reviews:canary_realism", args=[request.pk, flag])
-        yield OutcomeLink(label, url, post=True, testid=f"realism-{flag}")
+    @property
+    def panel(self) -> OutcomePanel:
+        """What happened, what did not and what can be done, or that the screen is out
+        of date."""
+        if self.regions.target_moved:
+            return _build_stale_state_panel(self.loaded)
+        if not self.regions.moved:
+            return _build_panel(self.loaded)
+        return _build_revised_panel(self.loaded, self.regions.old)
 
+    @cached_property
+    def next_proposal(self) -> NextProposal | None:
+        """What the agent proposed after the end of this request."""
+        return progress.find_next_proposal(self.loaded)
 
-def _build_undo_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
-    """The reversal's state, and where one can be proposed."""
-    proposal, tool = loaded.request.proposal, loaded.revision.tool_id
-    if proposal.source == REVERSAL_SOURCE:
-        return
-    found = undo.find_execution_undo(
-        loaded.person, loaded.execution, proposal, tool, loaded.now
-    )
-    if found.word:
-        yield OutcomeLink(found.word, found.url, testid="reversed-by")
-    if found.offer:
-        yield OutcomeLink("Propose reversal…", found.offer, testid="reverse")
+    @property
+    def watches(self) -> bool:
+        """Whether an open page polls for the agent's next proposal."""
+        return self.next_proposal is None and progress.is_watched(self.loaded)
 
+    @property
+    def may_recall(self) -> bool:
+        """Whether this person can recall the approval."""
+        return actions.may_recall(self.loaded)
 
-def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
-    hold, pk = loaded.holding, [loaded.request.pk]
-    if hold.offered and not loaded.why_not:
-        url = reverse("reviews:accept_hold", args=pk)
-        yield OutcomeLink("Accept", url, "C", post=True, testid="take-over")
-        url = reverse("reviews:decline_offer", args=pk)
-        yield OutcomeLink("Decline", url, post=True, testid="decline")
-    if not hold.asked and not hold.offered and not loaded.why_not:
-        url = reverse("reviews:ask_hold", args=pk)
-        yield OutcomeLink("Notify me", url, post=True, testid="notify")
-    if holding.may_break_hold(loaded.person, loaded.request):
-        url = reverse("reviews:break_hold", args=pk)
-        yield OutcomeLink("End claim…", url, testid="break")
+    @property
+    def may_retry(self) -> bool:
+        """Whether this person can have the failed execution tried again."""
+        return actions.may_retry(self.loaded)

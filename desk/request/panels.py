@@ -1,5 +1,4 @@
-"""The panels of the four verdicts and of messages to the agent: what each does, what it
-needs, and what was typed.
+"""The panels of the four verdicts: what each does, what it needs, and what was typed.
 
 After a refusal the same panel returns with the message, the typed text and the error's
 own status.
@@ -8,80 +7,36 @@ own status.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-from zoneinfo import ZoneInfo
-
-from django.http import QueryDict
-from django.utils import timezone
+from dataclasses import dataclass, replace
 
 from journal.clock import format_time
 from journal.errors import DomainError, FieldError
-from notifications.on_call import duty
 from policies import tools
-from policies.models import Person
 from reviews import permissions
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
+from reviews.decisions import submission
+from reviews.decisions.submission import VerdictSubmission
 from reviews.effects.wording import (
     format_delay,
     format_duration,
     format_people,
     format_short_hash,
 )
-from reviews.governance import readings
-from reviews.models import ApprovalRequest, Draft, Message
-from reviews.people import preferences
-from reviews.people.preferences import NotificationPreferences
+from reviews.models import Draft
 from reviews.permissions import Permission
 from reviews.requests import versions
 
 from .. import argument_form
 from ..argument_form import ArgumentForm
-from ..components import holding
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
-from ..components.formatting import ReasonChoice, format_condition_value
-from ..forms import name_message_draft
+from ..components.formatting import ReasonChoice
+from ..components.regions import Regions
+from . import attention, conditions, escalation
+from .attention import AttentionCheck, SentAnswers, WrittenCheck
+from .comparison import EditPreview
+from .conditions import ConditionFields
 from .load import LoadedRequest
-
-MOST_NAMES = 4  # people listed by name
-
-
-def describe_supervisors(
-    request: ApprovalRequest, person: Person, now: datetime
-) -> str:
-    """The supervisors an escalation would ask, those on call first; in two
-    queries."""
-    rows = holding.select_supervisors(request).exclude(pk=person.pk)
-    found = list(rows.select_related("preferences").order_by("username"))
-    on_call = duty.select_on_call(request.queue_id, found, now) if found else set()
-    told = [
-        (
-            preferences.load_preferences(one).notifications,
-            str(one),
-            one.pk in on_call,
-        )
-        for one in found
-    ]
-    if not told:
-        return (
-            "No other supervisor is admitted to this queue, so it would wait for one."
-        )
-    told.sort(key=lambda one: not one[2])
-    names = [
-        f"{name} ({_format_local_time(wants, now, on_call=called)})"
-        for wants, name, called in told[:MOST_NAMES]
-    ]
-    more = [f"{len(told) - MOST_NAMES} more"] if len(told) > MOST_NAMES else []
-    return f"These supervisors can then decide it: {', '.join([*names, *more])}."
-
-
-def _format_local_time(
-    wants: NotificationPreferences, now: datetime, *, on_call: bool
-) -> str:
-    local = f"local time {now.astimezone(ZoneInfo(wants.zone)):%H:%M}"
-    return f"on call, {local}" if on_call else local
-
+from .regions import RenderedRegions
 
 CORRECTABLE_CODES = {
     "reason",
@@ -94,76 +49,7 @@ CORRECTABLE_CODES = {
     "check",
     "throttle",
 }
-MESSAGE_CODES = {
-    "reason",
-    "invalid",
-    "rounds",
-    "returned",
-    "unanswered",
-    "no_question",
-    "conflict",
-}
 INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionChoice:
-    """A field of the current reading, and its value: untrusted text."""
-
-    name: str
-    label: str
-    value: str
-    checked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionFields:
-    """The conditions of an approval as typed, and what is wrong with them."""
-
-    not_before: str
-    not_after: str
-    choices: Sequence[ConditionChoice]
-    zone: str  # of the times
-    errors: Mapping[str, str]  # by field: not_before, not_after, expect
-
-    @property
-    def is_open(self) -> bool:
-        typed = bool(self.not_before or self.not_after or self.errors)
-        return typed or any(one.checked for one in self.choices)
-
-
-LONGEST_VALUE = 200  # characters; a longer value is no condition for people
-CONDITIONS = "conditions."  # how the paths of their errors begin
-
-
-def _build_condition_fields(
-    loaded: LoadedRequest, data: Mapping[str, str] | None, error: DomainError | None
-) -> ConditionFields:
-    shown = readings.load_shown_reading(loaded.reading, loaded.revision)
-    labels, known = shown.get("labels", {}), readings.list_plain_values(shown)
-    chosen = data.getlist("expect") if isinstance(data, QueryDict) else []
-    typed = data or {}
-    errors = {
-        one["path"].removeprefix(CONDITIONS).partition(".")[0]: one["message"]
-        for one in (error.errors if error else ())
-        if one["path"].startswith(CONDITIONS)
-    }
-    return ConditionFields(
-        not_before=typed.get("not_before", ""),
-        not_after=typed.get("not_after", ""),
-        choices=[
-            ConditionChoice(
-                name,
-                labels.get(name, name.replace("_", " ").capitalize()),
-                format_condition_value(value),
-                name in chosen,
-            )
-            for name, value in known.items()
-            if len(str(value)) <= LONGEST_VALUE
-        ],
-        zone=timezone.get_current_timezone_name(),
-        errors=errors,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +74,12 @@ class VerdictPanel:
     other_errors: Sequence[FieldError]
     commit: str
     after: str
-    check: Any = None  # the preview of the edit
+    check: EditPreview | None = None
     field_focus: str = ""  # an element id, when the fields are drawn again
-
     check_error: str = ""
-    asked: Any = None  # the attention check, once the page is known
+    asked: AttentionCheck | None = None
     answered: int | None = None
-    written: Any = None  # the written question with its answer, once the page is known
+    written: WrittenCheck | None = None
     may_pause: bool = False  # offers to pause the run as well
     pauses: bool = False
     proved: bool = False  # the password was given for exactly this a moment ago
@@ -208,8 +93,9 @@ class VerdictPanel:
     @property
     def first_reason(self) -> int:
         """How many number keys the attention check uses before those of the reasons."""
-        asks = self.asked is not None and self.edits is None
-        return len(self.asked.question.options) if asks else 0
+        if self.asked is None or self.edits is not None:
+            return 0
+        return len(self.asked.question.options)
 
     @property
     def focus(self) -> str:
@@ -277,9 +163,44 @@ def build_panel(
         after=_describe_consequence(loaded, verdict),
         may_pause=verdict is Verdict.REJECT and _may_pause_run(loaded),
         pauses=bool(typed.get("pause")),
-        conditions=_build_condition_fields(loaded, data, error)
+        conditions=conditions.build_condition_fields(loaded, data, error)
         if verdict is Verdict.APPROVE
         else None,
+    )
+
+
+def complete_panel(
+    panel: VerdictPanel, regions: RenderedRegions, answers: SentAnswers
+) -> VerdictPanel:
+    """The panel with what the page asks beside it, unless a password was given for
+    exactly this decision a moment ago.
+
+    An edit is asked what the version that it makes asks, once the preview knows that
+    the editor's vote counts for it.
+    """
+    loaded, verdict = regions.loaded, Verdict(panel.name)
+    bound = VerdictSubmission(
+        request_id=loaded.request.pk,
+        person=loaded.person,
+        verdict=verdict,
+        version=loaded.request.version,
+        action_hash=loaded.request.action_hash,
+    ).bound
+    proof = submission.find_stored_proof(answers.session, bound, loaded.now)
+    panel = replace(panel, proved=proof is not None)
+    values = regions.values
+    if verdict is Verdict.MODIFY:
+        if panel.check is None or panel.check.made is None:
+            return panel
+        values = Regions(loaded.person, panel.check.made)
+    question = attention.find_attention_check(
+        answers.session, loaded, values, verdict, regions.opened
+    )
+    return replace(
+        panel,
+        asked=question,
+        answered=answers.choose(question, verdict),
+        written=answers.find_written_check(values, verdict),
     )
 
 
@@ -356,7 +277,7 @@ def _list_form_errors(
     if edits is not None:
         return edits.above
     found = error.errors if error else []
-    return [one for one in found if not one["path"].startswith(CONDITIONS)]
+    return [one for one in found if not one["path"].startswith(conditions.PATH_PREFIX)]
 
 
 def _build_reason_choices(
@@ -385,7 +306,9 @@ def _describe_verdict(loaded: LoadedRequest, verdict: Verdict) -> list[str]:
             " your note, word for word, but not your name."
         ]
     if verdict is Verdict.ESCALATE:
-        asked = describe_supervisors(loaded.request, loaded.person, loaded.now)
+        asked = escalation.describe_supervisors(
+            loaded.request, loaded.person, loaded.now
+        )
         return [asked, "You can then no longer decide it yourself."]
     return []
 
@@ -440,143 +363,3 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
         later = loaded.request.version + 1
         said = f"Creates version {later}; earlier votes no longer count. {said}"
     return said
-
-
-@dataclass(frozen=True, slots=True)
-class MessageButton:
-    """A message as a button beside the verdicts, with its shortcut."""
-
-    name: str
-    label: str
-    key: str
-
-
-ASK = MessageButton("ask", "Ask…", "Q")
-ANSWER = MessageButton("ask", "Answer…", "Q")
-SEND_BACK = MessageButton("send_back", "Send back…", "B")
-DECIDES_NOTHING = "This decides nothing, and the deadline stands."
-
-
-def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
-    """Ask, which is Answer while a question of the agent is unanswered, and Send back
-    until the agent has it."""
-    asked = loaded.dialogue.list_questions(by_agent=True)
-    back = () if loaded.request.with_agent_since else (SEND_BACK,)
-    return (ANSWER if asked else ASK, *back)
-
-
-_MESSAGE_HEADINGS = {
-    "ask": "Ask the agent",
-    "send_back": "Send back for revision",
-    "answer": "Answer the agent",
-}
-
-
-def name_draft(loaded: LoadedRequest, arm: str) -> str:
-    """The name by which the draft of the panel that `arm` opens is stored."""
-    if arm != "ask":
-        return arm
-    asked = loaded.dialogue.list_questions(by_agent=True)
-    return name_message_draft(arm, asked[0].round if asked else None)
-
-
-def describe_draft(panel: str) -> str:
-    """The heading of the panel that a draft was typed into; empty if it names none."""
-    if panel in set(Verdict):
-        return VERDICT_WORDINGS[Verdict(panel)].heading
-    return _MESSAGE_HEADINGS.get(panel.partition("-")[0], "")
-
-
-def describe_sent(loaded: LoadedRequest, name: str) -> str:
-    """The confirmation of a message; `loaded` is the request before it was sent."""
-    if name == "send_back":
-        return (
-            "Sent back. The agent has the request until it answers; you can still"
-            " decide it."
-        )
-    if loaded.dialogue.list_questions(by_agent=True):
-        return "Your answer is sent."
-    return "Your question is sent. The answer appears on this page."
-
-
-@dataclass(frozen=True, slots=True)
-class MessagePanel:
-    """The panel of a message to the agent, ready to send."""
-
-    name: str
-    heading: str
-    version: int
-    line: str  # what it does, in one line
-    commit: str
-    note: str
-    question: Message | None = None  # of the agent, which the text answers
-    why_not: str = ""  # why nothing can be sent now
-    problem: str = ""
-    problem_code: str = ""
-
-    @property
-    def focus(self) -> str:
-        return "#problem" if self.problem else "#panel"
-
-
-def build_message_panel(
-    loaded: LoadedRequest,
-    name: str,
-    *,
-    data: Mapping[str, str] | None = None,
-    error: DomainError | None = None,
-    draft: Draft | None = None,
-) -> MessagePanel:
-    """The panel of a message. Ask becomes an answer while a question of the agent is
-    unanswered. The other parameters are those of `build_panel`."""
-    asked = loaded.dialogue.list_questions(by_agent=True)
-    typed = data.get("reason", "") if data else draft.reason if draft else ""
-    if name == "send_back":
-        heading, commit = _MESSAGE_HEADINGS[name], "Send back"
-        line = "The agent revises or withdraws it. Others can decide it meanwhile."
-    elif asked:
-        heading, commit = _MESSAGE_HEADINGS["answer"], "Send the answer"
-        line = "The agent and everybody who can see this request can read your answer."
-    else:
-        heading, commit = _MESSAGE_HEADINGS["ask"], "Send the question"
-        line = "The answer appears on this page, and you are notified."
-    return MessagePanel(
-        name=name,
-        heading=heading,
-        version=loaded.request.version,
-        line=f"{line} {DECIDES_NOTHING}",
-        commit=commit,
-        note=typed,
-        question=asked[0] if asked and name == "ask" else None,
-        why_not="" if error else _find_message_refusal(loaded, name, bool(asked)),
-        problem=_format_message_problem(error),
-        problem_code=error.code if error else "",
-    )
-
-
-def _format_message_problem(error: DomainError | None) -> str:
-    if error is None:
-        return ""
-    rules = [one["message"] for one in error.errors]
-    return " ".join([error.detail, *(f"Text: {rule}." for rule in rules)])
-
-
-def _find_message_refusal(loaded: LoadedRequest, name: str, answers: bool) -> str:
-    """Why the operation would refuse this message now; "" if it would not."""
-    dialogue = loaded.dialogue
-    if name == "ask" and answers:
-        return ""
-    if not dialogue.count_rounds_left(by_agent=False):
-        return "All rounds of this request are used. Decide it, or escalate it."
-    since = loaded.request.with_agent_since
-    if name == "send_back" and since is not None:
-        return f"This has been with the agent since {format_time(since)}."
-    questions = dialogue.list_questions(by_agent=False)
-    if name == "ask" and any(one.author_id == loaded.person.pk for one in questions):
-        return "The agent has not answered your last question yet."
-    return ""
-
-
-def keeps_message_panel(loaded: LoadedRequest, error: DomainError) -> bool:
-    """Whether the person can correct the error in the panel, or read there why not."""
-    return loaded.able and error.code in MESSAGE_CODES

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from django.http import QueryDict
 
@@ -24,14 +24,12 @@ from reviews.decisions import modify
 from reviews.decisions.modify import EditRequirements
 from reviews.decisions.submission import VerdictSubmission
 from reviews.effects.wording import format_required_people
-from reviews.models import RequestVersion
-from reviews.presenters.shapes import SentencePart
 
 from .. import argument_form
 from ..argument_form import ArgumentForm, sheet
 from ..components.throttle import RateLimiter
 from . import comparison, panels
-from .comparison import ThreeWayRow
+from .comparison import EditPreview, PreviewError, PreviewLine
 from .load import LoadedRequest
 from .panels import VerdictPanel
 
@@ -42,44 +40,6 @@ TOO_MANY_CHECKS = (
     "Too many checks in a minute. Nothing is lost. Check again in a moment."
 )
 NOTHING_CHANGED = "Nothing changed. Use Approve."
-
-
-class PreviewLine(NamedTuple):
-    """One sentence of a preview and its code; `loud` ones are announced to screen
-    readers."""
-
-    code: str
-    text: str
-    loud: bool = False
-
-
-class PreviewError(NamedTuple):
-    """One error, with the label of its field."""
-
-    label: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class EditPreview:
-    """The preview as `#check` shows it."""
-
-    problem: str = ""
-    above: Sequence[PreviewError] = ()
-    lines: Sequence[PreviewLine] = ()
-    rows: Sequence[ThreeWayRow] = ()
-    effect: Sequence[SentencePart] = ()  # of the edit; the title stays the proposal's
-    now_known: bool = False
-    read_from: str = ""
-    pressed: bool = False  # by the button, not a pause in typing: it gets the focus
-    # The version that the edit makes, if the editor's vote would count for it.
-    made: RequestVersion | None = None
-
-    @property
-    def say(self) -> str:
-        """What a screen reader announces: never foreign text."""
-        loud = [line.text for line in self.lines if line.loud]
-        return " ".join(loud) or ("Needs correction." if self.problem else "")
 
 
 def build_preview_panel(

@@ -1,118 +1,156 @@
-"""The state strip of a request for polling, and stepping to the next request of the
-queue.
-
-The strip comes with R8 where that changed. After a decision the person goes on to the
-next request if their preferences say so.
-"""
+"""R0 of the request page: its state, its deadline and what stands in its way."""
 
 from __future__ import annotations
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.urls import reverse
 
 from journal.clock import format_time
+from notifications.channels import reach
 from policies.models import Person
-from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
-from reviews.holds import rows
-from reviews.models import ApprovalRequest
-from reviews.people import preferences
+from reviews import deadlines, permissions
+from reviews.choices import RequestStatus
+from reviews.effects.wording import format_names, format_people
+from reviews.permissions import Permission
+from reviews.requests import repeats
 
-from ..components import htmx
-from ..queue import page as queue
-from ..queue.page import QueueFilters
-from . import commit
+from ..components import formatting, log_lines, switches
+from ..components.banners import SwitchBanner
+from ..components.formatting import DeadlineClock
+from ..components.regions import CAUSE_WORDS
+from ..components.states import StateLabel
+from . import outcome
 from .load import LoadedRequest
-from .page import ReviewPage
+from .regions import RenderedRegions
 
-MOST_CANDIDATES = 20  # tried before giving up, since others may hold the first ones
-
-
-def list_next_requests(
-    person: Person, filters: QueueFilters, pk: str, step: int
-) -> list[str]:
-    """The requests after `pk` in the person's queue, or before it for a negative
-    `step`, continuing from the other end; the first ones if `pk` is no longer in the
-    queue."""
-    found = queue.list_decidable_ids(person, filters)
-    if step < 0:
-        found.reverse()
-    at = found.index(pk) if pk in found else -1
-    onward = found[at + 1 :] + (found[:at] if at > 0 else [])
-    return onward[:MOST_CANDIDATES]
+MOST_FIELDS = 4  # named in the strip; the page lists all
 
 
-def find_next_request(
-    request: HttpRequest, decided: LoadedRequest, verdict: Verdict
-) -> str:
-    """The id of the next request of the filtered queue that nobody else holds; empty if
-    the person stays. The next page shows what was recorded."""
-    if decided.request.canary:
-        return ""  # its own page says what was planted
-    wish = preferences.load_preferences(decided.person).display.advance
-    if wish == "off" or (wish == "unless_rejected" and verdict is Verdict.REJECT):
+def build_notices_url(loaded: LoadedRequest) -> str:
+    """The list of the messages; empty for people who may not read it."""
+    person, request = loaded.person, loaded.request
+    allowed = permissions.has_permission(person, Permission.SEE_DELIVERIES)
+    if not allowed or person.public_id in request.proposal.barred:
         return ""
-    filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
-    ids = list_next_requests(decided.person, filters, decided.request.pk, 1)
-    found = rows.find_first_free(request_ids=ids, person=decided.person)
-    if found:
-        messages.success(request, _describe_recorded(decided.request, verdict))
-    return found
+    return reverse("reviews:notices", args=[request.pk])
 
 
-def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
-    """The sentence about what was recorded, with the end of the recall window."""
-    recorded = VERDICT_SPECS[verdict].past_in_full.capitalize()
-    said = f"{recorded}: request {request.pk}."
-    row = ApprovalRequest.with_canaries.get(pk=request.pk)
-    if row.status != RequestStatus.RECALLABLE:
-        return said
-    return (
-        f"{said} You can undo the approval there until {format_time(row.recall_until)}."
-    )
+@dataclass(frozen=True)
+class StateStrip:
+    """The strip above the regions."""
 
+    loaded: LoadedRequest
+    regions: RenderedRegions
+    notices_url: str
 
-STRIP_TEMPLATE = "desk/request/request.html#live"
-NEXT_PROPOSAL_TEMPLATE = "desk/request/_following.html"
+    @cached_property
+    def state(self) -> StateLabel:
+        """The label in the strip. A new version or a changed business state comes
+        before the request's own state."""
+        regions, version = self.regions, self.loaded.request.version
+        if regions.moved and self.loaded.waiting and 0 < regions.old < version:
+            word = f"New version {version} while you were reading"
+            return StateLabel("moved", word, icon="warn")
+        if not regions.target_moved:
+            return self.loaded.state
+        reading = self.loaded.reading
+        if reading is None:
+            return StateLabel("moved", "The record changed", icon="warn")
+        word = f"The record changed at {format_time(reading.at)}"
+        return StateLabel("moved", word, icon="warn", at=reading.at)
 
+    @cached_property
+    def version_origin(self) -> str:
+        """What made the version on the screen, where it is not the agent's proposal.
+        While the request is open, deciders do not learn each other's names."""
+        sealed = self.loaded.sealed
+        plain = sealed.cause in {"opened", "modified"}
+        cause = "" if plain else CAUSE_WORDS.get(sealed.cause, "")
+        is_edit = sealed.revision.author_kind == "person"
+        edit = f"{self._editor} changed {self._edited_fields}" if is_edit else ""
+        return ". ".join(filter(None, (cause, edit)))
 
-def render_strip(
-    request: HttpRequest, loaded: LoadedRequest, told: str = ""
-) -> HttpResponse:
-    """The strip, or 204 while the page shows it already. The regions being read never
-    move. `told` says what the person's own action did."""
-    tag = request.headers.get("If-None-Match", "").strip('"')
-    key, _, _ = tag.partition(".")
-    changed = bool(key) and key != loaded.key
-    talked = bool(key) and loaded.has_new_messages(tag)
-    said = [
-        told,
-        loaded.said if changed else "",
-        "There is a new message." if talked else "",
-        loaded.lost_since(tag) if key else "",
-        loaded.answered_since(tag) if key else "",
-    ]
-    before = commit.find_page_on_screen(request, loaded)
-    read = before.version if before else commit.parse_version(key)
-    page = ReviewPage(
-        loaded,
-        read=read or loaded.request.version,
-        screen=None if before and loaded.able else read,
-        said=" ".join(one for one in said if one),
-    )
-    commit.adapt_page(request, page, partial=True)
-    changed = changed or page.target_moved
-    context = {"page": page, "changed": changed, "is_live": True, "talked": talked}
-    return htmx.render_fragment(
-        request, STRIP_TEMPLATE, context, etag=loaded.etag, settled=page.over
-    )
+    @property
+    def _editor(self) -> str:
+        loaded, author = self.loaded, self.loaded.revision.author_id
+        if author == loaded.person.public_id:
+            return "You"
+        if log_lines.hides_names(loaded.person, loaded.request):
+            return "Another person"
+        person = Person.objects.filter(public_id=author).first()
+        return str(person) if person else "A person"
 
+    @property
+    def _edited_fields(self) -> str:
+        edited = self.regions.values.edited
+        labels = [row.label for row in edited.rows] if edited else []
+        return format_names(labels, most=MOST_FIELDS) if labels else "nothing"
 
-def render_next_proposal(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
-    """The link to the agent's next proposal; 204 while it may still come, then 286."""
-    page = ReviewPage(loaded)
-    if page.watches:
-        return HttpResponse(status=204)
-    return render(
-        request, NEXT_PROPOSAL_TEMPLATE, {"page": page}, status=htmx.STOP_POLLING
-    )
+    @property
+    def may_take(self) -> bool:
+        """Whether this person may take the hold."""
+        return self.loaded.able and not self.loaded.holding.mine
+
+    @property
+    def extended(self) -> datetime | None:
+        """The deadline that one extension would give; None where it may not be
+        extended."""
+        if not self.loaded.able:
+            return None
+        later = deadlines.compute_extended_deadline(
+            self.loaded.request, self.loaded.sealed
+        )
+        return later if later > self.loaded.request.expires_at else None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the policy allows no more time."""
+        return self.loaded.able and self.extended is None
+
+    @property
+    def clock(self) -> DeadlineClock | None:
+        """The deadline; None once nobody is asked any more."""
+        if not self.loaded.waiting:
+            return None
+        return formatting.build_request_clock(self.loaded.request, self.loaded.now)
+
+    @property
+    def times_asked(self) -> str:
+        """How often the agent has proposed the action; empty when only once."""
+        joined = self.loaded.request.joined
+        return formatting.format_times_asked(joined) if joined else ""
+
+    @cached_property
+    def repeats(self) -> str:
+        """How many later proposals got the rejection of this request; empty without
+        any."""
+        request = self.loaded.request
+        if request.status != RequestStatus.REJECTED:
+            return ""
+        count = repeats.count_repeats(request.proposal_id)
+        more = format_people(count, "more time")
+        return f"Proposed {more}; rejected automatically" if count else ""
+
+    @property
+    def unreached(self) -> str:
+        """That nobody was told of the request, and why; empty once somebody was."""
+        why = self.loaded.unreached
+        return f"{reach.UNREACHED}: {why}" if why else ""
+
+    @property
+    def halt(self) -> str:
+        """That what it asks for is paused or stopped; empty unless it is."""
+        return outcome.describe_halt(self.loaded)
+
+    @cached_property
+    def halts(self) -> list[SwitchBanner]:
+        """What is paused or stopped, by whom and why, as far as this person may see
+        it."""
+        if not self.halt:
+            return []
+        proposal = self.loaded.request.proposal
+        action = (proposal.agent, proposal.thread, proposal.tool_name)
+        return switches.list_switches_over(self.loaded.person, action)

@@ -1,28 +1,23 @@
-"""The page of one sealed version of a request, the difference between two versions, and
-what people and the agent wrote beside the verdicts."""
+"""The page of one sealed version of a request, and the difference between two
+versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
-from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import permissions
-from reviews.choices import OPEN, MessageKind, NoteKind
 from reviews.decisions.submission import RenderedPage
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
-from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
+from reviews.models import ApprovalRequest, RequestVersion
 
 from ..components import page_evidence, visibility
 from ..components.regions import CAUSE_WORDS, Regions
-from .load import LoadedRequest, format_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,87 +168,3 @@ def _collect_agent_texts(sealed: RequestVersion) -> dict[str, str]:
     for number, item in enumerate(describe.list_evidence(revision), 1):
         found[f"Evidence {number}"] = item.text or item.withheld
     return found
-
-
-KIND_LABELS = {
-    NoteKind.NOTE: "Note",
-    NoteKind.GUIDANCE: "Guidance",
-    NoteKind.ARBITRATION: "Arbitration",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One note, to be printed as plain text."""
-
-    what: str
-    who: str
-    at: datetime
-    text: str
-
-
-def list_remarks(loaded: LoadedRequest) -> list[Remark]:
-    """The notes that this person may read, oldest first."""
-    rows = _select_readable(loaded).select_related("author").order_by("at", "pk")
-    return [
-        Remark(
-            KIND_LABELS[NoteKind(row.kind)],
-            format_name(loaded, row.author),
-            row.at,
-            row.text,
-        )
-        for row in rows
-    ]
-
-
-def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
-    """While the request is open, notes by voters are hidden from those who may still
-    decide: they would reveal the vote."""
-    found = Note.objects.filter(request=loaded.request)
-    never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
-    if loaded.request.status not in OPEN or never:
-        return found
-    voted = Decision.objects.filter(
-        request=loaded.request, reviewer=OuterRef("author"), counts=True
-    )
-    blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
-    return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
-
-
-MESSAGE_LABELS = {
-    MessageKind.QUESTION: "Question",
-    MessageKind.ANSWER: "Answer",
-    MessageKind.GUIDANCE: "Sent back for revision",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationLine:
-    """One message, to be printed as plain text. `who` is empty for the agent's."""
-
-    what: str
-    who: str
-    round: int
-    at: datetime
-    text: str
-
-
-def build_conversation(loaded: LoadedRequest) -> list[ConversationLine]:
-    """The messages between people and the agent, oldest first. Nobody votes by a
-    message, so everybody who may see the request reads them."""
-    return [
-        ConversationLine(
-            MESSAGE_LABELS[MessageKind(one.kind)],
-            format_name(loaded, one.author) if one.author else "",
-            one.round,
-            one.at,
-            one.text,
-        )
-        for one in loaded.dialogue.messages
-    ]
-
-
-def may_add_note(loaded: LoadedRequest) -> bool:
-    """Whether this person may add a note, by the rule of `drafts.add_note`."""
-    decides = permissions.find_deciding_role(loaded.person) is not None
-    return decides and loaded.request.queue_id in permissions.queues_of(loaded.person)

@@ -776,7 +776,7 @@ GUARDS = [
     ),
     Guard(
         "a wrong written answer is refused at every try",
-        "desk/request/commit.py",
+        "desk/request/attention.py",
         "_refuse_written_answer",
         "written-right",
         ALWAYS,
@@ -984,10 +984,10 @@ GUARDS = [
     ),
     Guard(
         "a page of somebody else says nothing of one's own screen",
-        "desk/request/commit.py",
+        "desk/request/regions.py",
         "find_page_on_screen",
         "own-screen",
-        WithoutOperand("not found.is_for(loaded.person.public_id, loaded.request.pk)"),
+        WithoutOperand("not token.is_for(loaded.person.public_id, loaded.request.pk)"),
         CARE,
     ),
     Guard(

@@ -16,7 +16,7 @@ from desk.components import badges, log_lines, log_sentences, visibility
 from desk.queue import page as queue
 from desk.queue.page import EMPTY_SENTENCES, QueueFilters
 from desk.request import load
-from desk.request.page import ReviewPage
+from desk.request.page import build_page
 from journal import clock, errors
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
@@ -284,9 +284,9 @@ def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
 @pytest.mark.parametrize("status", ["pending", "recallable", "authorized", "rejected"])
 def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
     request = getattr(states, status)(gate)
-    page = ReviewPage(load.load_request(fresh(gate.rita), request.pk, clock.now()))
-    assert page.state.word
-    assert page.state.icon or page.state.quarters is not None
+    page = build_page(load.load_request(fresh(gate.rita), request.pk, clock.now()))
+    assert page.strip.state.word
+    assert page.strip.state.icon or page.strip.state.quarters is not None
 
 
 def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:

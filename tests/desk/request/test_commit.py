@@ -15,8 +15,8 @@ from django.test import Client
 
 from desk.components import choice
 from desk.components.regions import Regions
-from desk.request import commit as care
-from desk.request import load
+from desk.request import attention, load
+from desk.request.regions import SEEN_HEADER
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
@@ -167,7 +167,7 @@ def test_a_page_is_on_the_screen_of_its_own_person_and_request_only(
     factories.revise(gate.agent, request.proposal, amount="41.00")
     client, path = as_("rita", **HTMX), url(request, "decide") + "?arm=reject"
     armed = {
-        whose: "data-commit" in client.get(path, headers={care.SEEN_HEADER: token}).text
+        whose: "data-commit" in client.get(path, headers={SEEN_HEADER: token}).text
         for whose, token in tokens.items()
     }
     assert armed == {
@@ -200,7 +200,7 @@ def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
     now = clock.now()
     loaded = load.load_request(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = care.find_attention_check(
+    asked = attention.find_attention_check(
         SessionStore(), loaded, regions, Verdict.APPROVE, now
     )
     assert asked is not None

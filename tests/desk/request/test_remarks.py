@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from desk.request import load, versions
+from desk.request import load
+from desk.request.history import Conversation
 from journal import clock, errors
 from journal.models import LogPayload, LogRecord
 from policies.models import Person
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def read_by(person: Person, request: ApprovalRequest) -> list[str]:
     who = Person.objects.get(pk=person.pk)
-    found = versions.list_remarks(load.load_request(who, request.pk, clock.now()))
+    found = Conversation(load.load_request(who, request.pk, clock.now())).remarks
     return [remark.text for remark in found]
 
 
@@ -67,5 +68,5 @@ def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
 def test_whose_own_run_it_is_reads_no_name(gate: Gate) -> None:
     request = propose(gate.agent).request
     drafts.add_note(request_id=request.pk, person=gate.rita, text="hm")
-    found = versions.list_remarks(load.load_request(gate.owen, request.pk, clock.now()))
+    found = Conversation(load.load_request(gate.owen, request.pk, clock.now())).remarks
     assert [remark.who for remark in found] == ["A reviewer"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.sessions.backends.db import SessionStore
 
 from desk.components.regions import Regions
-from desk.request import commit, load
+from desk.request import attention, load
 from journal import clock
 from policies.models import Person
 from reviews.attention_checks.questions import AttentionQuestion
@@ -18,7 +18,7 @@ def asked_of(person: Person, request: ApprovalRequest) -> AttentionQuestion:
     now = clock.now()
     loaded = load.load_request(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = commit.find_attention_check(
+    asked = attention.find_attention_check(
         SessionStore(), loaded, regions, Verdict.APPROVE, now
     )
     assert asked is not None

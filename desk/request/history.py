@@ -1,0 +1,139 @@
+"""R7 of the request page: its records so far, and what people and the agent wrote
+beside the verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from reviews import permissions
+from reviews.choices import OPEN, MessageKind, NoteKind
+from reviews.models import Decision, Note
+
+from ..components import log_lines, snapshots
+from ..components.log_lines import HistoryLine
+from ..components.snapshots import EvidenceLink
+from .load import LoadedRequest, format_name
+
+
+@dataclass(frozen=True)
+class HistoryRegion:
+    """The records about a request, and the pages stored with its decisions."""
+
+    loaded: LoadedRequest
+    notices_url: str
+
+    @cached_property
+    def lines(self) -> list[HistoryLine]:
+        """The request's log records."""
+        return log_lines.build_history(self.loaded.person, self.loaded.request)
+
+    @cached_property
+    def stored_pages(self) -> list[EvidenceLink]:
+        """Links to the pages stored with decisions that this person may open."""
+        loaded = self.loaded
+        return snapshots.list_evidence_links(
+            loaded.person, loaded.request, loaded.decisions
+        )
+
+
+KIND_LABELS = {
+    NoteKind.NOTE: "Note",
+    NoteKind.GUIDANCE: "Guidance",
+    NoteKind.ARBITRATION: "Arbitration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One note, to be printed as plain text."""
+
+    what: str
+    who: str
+    at: datetime
+    text: str
+
+
+MESSAGE_LABELS = {
+    MessageKind.QUESTION: "Question",
+    MessageKind.ANSWER: "Answer",
+    MessageKind.GUIDANCE: "Sent back for revision",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLine:
+    """One message, to be printed as plain text. `who` is empty for the agent's."""
+
+    what: str
+    who: str
+    round: int
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The notes of people, and the messages between people and the agent."""
+
+    loaded: LoadedRequest
+
+    @cached_property
+    def remarks(self) -> list[Remark]:
+        """The notes that this person may read, oldest first."""
+        loaded = self.loaded
+        if not loaded.remarked:
+            return []
+        rows = _select_readable(loaded).select_related("author").order_by("at", "pk")
+        return [
+            Remark(
+                KIND_LABELS[NoteKind(row.kind)],
+                format_name(loaded, row.author),
+                row.at,
+                row.text,
+            )
+            for row in rows
+        ]
+
+    @cached_property
+    def lines(self) -> list[ConversationLine]:
+        """The messages, oldest first. Nobody votes by a message, so everybody who may
+        see the request reads them."""
+        return [
+            ConversationLine(
+                MESSAGE_LABELS[MessageKind(message.kind)],
+                format_name(self.loaded, message.author) if message.author else "",
+                message.round,
+                message.at,
+                message.text,
+            )
+            for message in self.loaded.dialogue.messages
+        ]
+
+    @property
+    def rounds_left(self) -> int:
+        """How often people may still ask or send it back."""
+        return self.loaded.dialogue.count_rounds_left(by_agent=False)
+
+
+def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
+    """While the request is open, notes by voters are hidden from those who may still
+    decide: they would reveal the vote."""
+    found = Note.objects.filter(request=loaded.request)
+    never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
+    if loaded.request.status not in OPEN or never:
+        return found
+    voted = Decision.objects.filter(
+        request=loaded.request, reviewer=OuterRef("author"), counts=True
+    )
+    blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
+    return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
+
+
+def may_add_note(loaded: LoadedRequest) -> bool:
+    """Whether this person may add a note, by the rule of `drafts.add_note`."""
+    decides = permissions.find_deciding_role(loaded.person) is not None
+    return decides and loaded.request.queue_id in permissions.queues_of(loaded.person)

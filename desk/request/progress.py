@@ -1,0 +1,204 @@
+"""What became of a decision, step by step, and what the agent proposed next.
+
+An agent that is gone leaves an approval unused, and a rejection unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.urls import reverse
+
+from journal.clock import format_time
+from journal.models import LogRecord
+from reviews.choices import DECIDED, EXECUTION_SPECS, ExecutionStatus, RequestStatus
+from reviews.effects import describe
+from reviews.models import Execution, Proposal
+from reviews.presenters.shapes import SentencePart
+
+from ..components import visibility
+from .load import LoadedRequest
+
+VERIFIER_CODE = "verifier"  # of a refusal in a verifier's words
+NOT_ACKNOWLEDGED = "The agent has not acknowledged it yet"
+WITHDRAWN_TEXTS = {
+    "withdrawn_by_agent": "The agent withdrew it.",
+    "thread_finished": "It was withdrawn because its run ended.",
+    "stopped": "It was withdrawn by a stop.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressStep:
+    """One of the three states after a decision: decided, started, outcome. `at` is
+    None for a state that is not reached."""
+
+    label: str
+    at: datetime | None
+    said: str = ""
+
+
+def build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
+    """What became of the decision: an agent that is gone leaves an approval unused, and
+    a rejection unread."""
+    status, execution = RequestStatus(loaded.request.status), loaded.execution
+    if status not in DECIDED:
+        return
+    yield ProgressStep("Decided", loaded.request.settled_at)
+    if status is RequestStatus.REJECTED:
+        acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
+        said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
+        yield ProgressStep("Agent", acknowledged, said)
+        return
+    yield _build_take_up(execution)
+    yield _build_result(loaded, execution)
+    if execution is not None and is_refused_by_counterseal(execution):
+        yield ProgressStep("Reason", None, _describe_refusal(execution))
+
+
+def _build_result(loaded: LoadedRequest, execution: Execution | None) -> ProgressStep:
+    label = "Outcome"
+    if execution is not None and execution.status == ExecutionStatus.UNKNOWN:
+        return ProgressStep(
+            label, None, "Unknown: a look-up or a supervisor records it"
+        )
+    if execution is None or execution.finished_at is None:
+        return ProgressStep(label, None, "None yet")
+    word = EXECUTION_SPECS[execution.status].result
+    acknowledged = _find_acknowledgement(loaded, execution.finished_at)
+    heard = (
+        f"The agent acknowledged it at {format_time(acknowledged)}"
+        if acknowledged
+        else NOT_ACKNOWLEDGED
+    )
+    return ProgressStep(label, execution.finished_at, f"{word}. {heard}")
+
+
+def _build_take_up(execution: Execution | None) -> ProgressStep:
+    label = "Started"
+    if execution is None:
+        return ProgressStep(label, None, "Not yet")
+    if execution.claimed_at is None:
+        if execution.status == ExecutionStatus.REFUSED:
+            return ProgressStep(label, None, "Never: it was refused before it started")
+        waits = (
+            "the agent has not used its permit"
+            if execution.by_agent
+            else "no worker has started it"
+        )
+        return ProgressStep(label, None, f"Not yet: {waits}")
+    began = (
+        "The agent used its permit"
+        if execution.by_agent
+        else f"A worker started attempt {execution.attempts}"
+    )
+    return ProgressStep(label, execution.claimed_at, began)
+
+
+def _find_acknowledgement(
+    loaded: LoadedRequest, since: datetime | None
+) -> datetime | None:
+    """When the agent acknowledged the outcome of this proposal that came at `since`."""
+    found = LogRecord.objects.filter(
+        kind="outcome.acknowledged",
+        proposal=loaded.request.proposal_id,
+        at__gte=since,
+    )
+    at: datetime | None = found.order_by("-pk").values_list("at", flat=True).first()
+    return at
+
+
+def is_refused_by_counterseal(execution: Execution) -> bool:
+    """Whether code and detail are Counterseal's own words. A verifier writes
+    its own.
+    """
+    refused = execution.status == ExecutionStatus.REFUSED
+    return refused and execution.code != VERIFIER_CODE
+
+
+def _describe_refusal(execution: Execution) -> str:
+    code = execution.code
+    return execution.detail or WITHDRAWN_TEXTS.get(code, code)
+
+
+WATCH_TIME = timedelta(minutes=2)  # how long after the end an open page polls
+_MOST_SEARCHED = 20  # proposals that are searched
+
+
+@dataclass(frozen=True, slots=True)
+class NextProposal:
+    """The next proposal; `url` is its request if there is one, else its run. `repeats`:
+    it got the rejection of an earlier proposal."""
+
+    agent: str
+    effect: tuple[SentencePart, ...]
+    url: str
+    asks: bool
+    repeats: bool
+
+
+def find_end_time(loaded: LoadedRequest) -> datetime | None:
+    """When the request or its execution finished; None while either can change, and for
+    a canary, which has no agent."""
+    if not loaded.finished or loaded.request.canary:
+        return None
+    if loaded.request.status == RequestStatus.AUTHORIZED and loaded.execution:
+        return loaded.execution.finished_at
+    return loaded.request.settled_at
+
+
+def is_watched(loaded: LoadedRequest) -> bool:
+    """Whether an open page still polls for the agent's next proposal."""
+    ended = find_end_time(loaded)
+    return ended is not None and loaded.now < ended + WATCH_TIME
+
+
+def find_next_proposal(loaded: LoadedRequest) -> NextProposal | None:
+    """The agent's next proposal after the end, or None.
+
+    Preferred in this order: one that supersedes this; one of this run, or of a run it
+    started, that people are asked about; any other of these.
+    """
+    ended = find_end_time(loaded)
+    if ended is None:
+        return None
+    own = loaded.request.proposal
+    near = Q(agent=own.agent, thread=own.thread, created_at__gt=own.created_at)
+    near |= Q(parent=own.pk)
+    if loaded.request.status == RequestStatus.SUPERSEDED:
+        # By a proposal of this moment, perhaps of another run; found by this index.
+        near |= Q(agent=own.agent, created_at=ended, supersedes=own.pk)
+    later = Q(created_at__gt=ended) | Q(supersedes=own.pk)
+    found = visibility.select_visible_proposals(loaded.person).filter(later, near)
+    rows = found.order_by("created_at", "pk").select_related("request")[:_MOST_SEARCHED]
+    asked = {one.pk for one in rows if hasattr(one, "request")}
+    first = min(
+        rows,
+        key=lambda one: (one.supersedes != own.pk, one.pk not in asked, one.created_at),
+        default=None,
+    )
+    return _build_next_proposal(loaded, first, first.pk in asked) if first else None
+
+
+def _build_next_proposal(
+    loaded: LoadedRequest, row: Proposal, asks: bool
+) -> NextProposal:
+    if (
+        asks
+        and visibility.select_visible_requests(loaded.person)
+        .filter(proposal=row)
+        .exists()
+    ):
+        url = reverse("reviews:request_detail", args=[row.request.pk])
+    else:
+        url = reverse("agents:thread", args=[row.agent, row.thread])
+    return NextProposal(
+        agent=row.agent,
+        effect=describe.build_effect_sentence(row.current),
+        url=url,
+        asks=asks,
+        repeats=bool(row.repeats),
+    )
