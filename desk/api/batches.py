@@ -22,7 +22,8 @@ from reviews.presenters.common import Subject
 
 from ..batches import columns, lists, load, table
 from ..batches.load import LoadedBatch
-from ..batches.page import BatchPage, sum_line_costs
+from ..batches.page import BatchPage, build_page
+from ..batches.selection import sum_line_costs
 from . import requests, schemas
 from .people import PersonAuth, read_caller
 from .schemas import Timestamp
@@ -238,7 +239,7 @@ def _build_line(line: lists.BatchListItem) -> dict[str, Any]:
 
 
 def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, Any]:
-    batch, page = loaded.batch, BatchPage(loaded)
+    batch, page = loaded.batch, build_page(loaded)
     chosen = [member for member in loaded.members if member.id not in left_out]
     total = similarity.compute_total(member.version for member in chosen)
     digest = batch.digest or similarity.compute_list_digest(
@@ -271,9 +272,14 @@ def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, An
 def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
     """What the items have in common and what they come to."""
     if not page.lines:  # a batch that was dissolved
-        return {"title": page.definition.title, "risk": "", "rules": [], "costs": []}
+        return {
+            "title": page.loaded.definition.title,
+            "risk": "",
+            "rules": [],
+            "costs": [],
+        }
     lines = [line for line in page.lines if line.id not in left_out]
-    costs = sum_line_costs(page.definition, lines)
+    costs = sum_line_costs(page.loaded.definition, lines)
     return {
         "title": describe.format_sentence(page.title),
         "risk": page.facts.risk,

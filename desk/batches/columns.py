@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -145,6 +145,11 @@ class BatchTableEntry:
     cells: Sequence[Cell]
     reasons: Sequence[str]
 
+    @property
+    def first(self) -> Cell | None:
+        """The cell that tells the row from the others."""
+        return self.cells[0] if self.cells else None
+
 
 @dataclass(frozen=True, slots=True)
 class BatchTable:
@@ -161,6 +166,12 @@ class BatchTable:
     def outliers(self) -> list[str]:
         """The ids of the rows that stand out."""
         return [entry.id for entry in self.entries if entry.reasons]
+
+    @property
+    def span(self) -> int:
+        """The number of cells in a row: the checkbox, the columns, the reasons,
+        Open."""
+        return max(len(self.columns), 1) + 3
 
     def with_value(self, place: str) -> Sequence[str]:
         """The ids of the rows with one value of one column; empty for an unknown
@@ -364,47 +375,3 @@ def _list_text_reasons(line: BatchLine, column: BatchColumn) -> Iterator[str]:
 def _parse_domain(text: str) -> str:
     found = DOMAIN_PATTERN.search(text)
     return (found[1] or found[2] or "").lower() if found else ""
-
-
-BINS = 42
-WIDE, HIGH = 10, 32  # width of a bin and height of the highest bar
-
-
-def build_distribution(column: BatchColumn) -> ColumnDistribution:
-    """Build the distribution of a numeric column."""
-    numbers = sorted(column.numbers.values())
-    middle = Decimal(median(numbers))
-    said = _build_number_format(column)
-    return ColumnDistribution(
-        label=column.label,
-        unit=column.unit,
-        smallest=said(numbers[0]),
-        middle=said(middle),
-        largest=said(numbers[-1]),
-        bars=list(_build_bars(numbers, middle)),
-    )
-
-
-def _build_number_format(column: BatchColumn) -> Callable[[Decimal], str]:
-    if not column.unit:
-        return lambda number: f"{number.normalize():f}"
-    return lambda number: format_money(Money(round(number), column.unit)).rpartition(
-        " "
-    )[0]
-
-
-def _build_bars(
-    numbers: Sequence[Decimal], middle: Decimal
-) -> Iterator[DistributionBar]:
-    low, width = numbers[0], (numbers[-1] - numbers[0]) or Decimal(1)
-    counts: Counter[int] = Counter()
-    hot: set[int] = set()
-    for number in numbers:
-        place = min(int((number - low) / width * BINS), BINS - 1)
-        counts[place] += 1
-        if middle > 0 and number / middle >= FAR_FROM_MEDIAN:
-            hot.add(place)
-    most = max(counts.values())
-    for place, count in sorted(counts.items()):
-        height = max(round(HIGH * count / most), 3)
-        yield DistributionBar(place * WIDE, HIGH - height, height, place in hot)

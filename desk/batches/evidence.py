@@ -8,9 +8,7 @@ members are rebuilt as a page showed them, whatever became of them since.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Q
@@ -24,20 +22,11 @@ from reviews.decisions.submission import RenderedPage
 from reviews.models import Batch, RequestVersion, StateReading
 
 from ..components import page_evidence
-from . import table
+from .forms import ShownBatchRow
 from .load import LoadedBatch
-from .page import BatchPage, BatchSelection
-from .table import OpenedBatchRow
-
-
-@dataclass(frozen=True, slots=True)
-class ShownBatchRow:
-    """One row as a page showed it: the request's version and the reading of the state.
-    The reading is None for the revision's own."""
-
-    request: str
-    version: int
-    reading: int | None
+from .page import BatchPage, build_page
+from .rows import BatchSamples, read_opened_tokens
+from .selection import BatchSelection
 
 
 def load_members_as_shown(
@@ -85,65 +74,49 @@ PARTS = ("desk/batches/_seen.html",)
 SOURCES = (*page_evidence.RENDERING_SOURCES, "desk.batches")
 
 
-class KeptBatchPage(BatchPage):
-    """The page of a batch that one person saw, rebuilt from stored inputs."""
-
-    kept = True
-
-    def __init__(self, person: Person, batch: Batch, inputs: Mapping[str, Any]) -> None:
-        self.inputs = inputs
-        loaded = LoadedBatch(
-            person=person,
-            batch=batch,
-            members=load_members_as_shown(batch, _parse_rows(inputs)),
-            now=_parse_stored_time(inputs["at"]),
-            told=inputs["shut"],
-        )
-        chosen = frozenset(inputs["chosen"])
-        selection = BatchSelection(items=chosen, made=True, changed=inputs["changed"])
-        super().__init__(loaded, selection)
-
-    @cached_property
-    def samples(self) -> list[str]:
-        return list(self.inputs["samples"])
-
-    @cached_property
-    def opened(self) -> dict[str, OpenedBatchRow]:
-        """The opened rows from the inputs; their tokens were verified when the evidence
-        was built."""
-        marks = self.loaded.marks
-        found = self.inputs["opened"].items()
-        return {
-            pk: OpenedBatchRow(pk, marks[pk], _parse_stored_time(at))
-            for pk, at in found
-        }
+def _rebuild_page(
+    person: Person, batch: Batch, inputs: Mapping[str, Any]
+) -> BatchPage | None:
+    """The page of a batch that one person saw; None when one of its rows no longer
+    exists. The tokens of opened rows were verified when the evidence was built."""
+    loaded = LoadedBatch(
+        person=person,
+        batch=batch,
+        members=load_members_as_shown(
+            batch, [ShownBatchRow(*row) for row in inputs["rows"]]
+        ),
+        now=_parse_stored_time(inputs["at"]),
+        told=inputs["shut"],
+    )
+    if len(loaded.members) != len(inputs["rows"]):
+        return None
+    opened = {pk: _parse_stored_time(at) for pk, at in inputs["opened"].items()}
+    chosen = frozenset(inputs["chosen"])
+    selection = BatchSelection(items=chosen, made=True, changed=inputs["changed"])
+    samples = BatchSamples(inputs["samples"], opened)
+    return build_page(loaded, selection, kept_samples=samples)
 
 
 def _parse_stored_time(stored: str) -> datetime:
     return datetime.fromisoformat(stored)
 
 
-def _parse_rows(inputs: Mapping[str, Any]) -> list[ShownBatchRow]:
-    return [ShownBatchRow(*row) for row in inputs["rows"]]
-
-
 def build_page_evidence(
-    page: BatchPage, shown: Mapping[str, tuple[str, ShownBatchRow]]
+    page: BatchPage, shown: Sequence[ShownBatchRow]
 ) -> RenderedPage | None:
-    """Build the evidence of what this person has on the screen.
-
-    `shown` maps each request to its mark and to what its row was made from. Returns
-    None if the marks do not match, or if a ticked row was not on the page.
-    """
+    """Build the evidence of what this person has on the screen, by the rows that it
+    sent. None if their marks do not match, or if a ticked row was not on the page."""
     batch = page.loaded.batch
-    members = load_members_as_shown(batch, [row for _, row in shown.values()])
+    rows = {row.request: row for row in shown}
+    members = load_members_as_shown(batch, list(rows.values()))
     marks = {member.id: member.mark for member in members}
-    if marks != {pk: mark for pk, (mark, _) in shown.items()}:
+    if marks != {pk: row.mark for pk, row in rows.items()}:
         return None
-    if not marks or not set(page.choice.ids) <= marks.keys():
+    if not marks or not set(page.ticked.ids) <= marks.keys():
         return None
-    inputs = _build_inputs(page, members, [row for _, row in shown.values()], marks)
-    return _render_evidence(KeptBatchPage(page.loaded.person, batch, inputs))
+    inputs = _build_inputs(page, members, list(rows.values()), marks)
+    kept = _rebuild_page(page.loaded.person, batch, inputs)
+    return _render_evidence(kept, inputs) if kept else None
 
 
 def _build_inputs(
@@ -156,8 +129,8 @@ def _build_inputs(
     else."""
     loaded = page.loaded
     person, tool = loaded.person.public_id, loaded.batch.tool
-    sent = page.selection.opened
-    opened = table.read_opened_tokens(sent, batch=page.id, person=person, marks=marks)
+    tokens = page.selection.opened
+    opened = read_opened_tokens(tokens, batch=page.id, person=person, marks=marks)
     return {
         "batch": page.id,
         "person": person,
@@ -165,10 +138,10 @@ def _build_inputs(
         "tool": {"name": tool.name, "version": tool.version, "digest": tool.digest},
         "policy": page.facts.policy,
         "rows": [[row.request, row.version, row.reading] for row in rows],
-        "chosen": page.choice.ids,
-        "digest": page.choice.digest,
-        "samples": [pk for pk in page.samples if pk in marks],
-        "opened": {pk: one.at.isoformat() for pk, one in opened.items()},
+        "chosen": page.ticked.ids,
+        "digest": page.ticked.digest,
+        "samples": [pk for pk in page.samples.ids if pk in marks],
+        "opened": {pk: at.isoformat() for pk, at in opened.items()},
         "changed": {
             pk: said for pk, said in page.selection.changed.items() if pk in marks
         },
@@ -182,18 +155,12 @@ def rebuild_page_evidence(
     """Rebuild the page that this person saw; None when one of its rows no longer
     exists."""
     batch = Batch.objects.select_related("tool").filter(pk=stored["batch"]).first()
-    if batch is None:
-        return None
-    page = KeptBatchPage(person, batch, stored)
-    return (
-        _render_evidence(page)
-        if len(page.loaded.members) == len(stored["rows"])
-        else None
-    )
+    page = _rebuild_page(person, batch, stored) if batch else None
+    return _render_evidence(page, stored) if page else None
 
 
-def _render_evidence(page: KeptBatchPage) -> RenderedPage:
+def _render_evidence(page: BatchPage, inputs: Mapping[str, Any]) -> RenderedPage:
     with timezone.override(UTC):  # the same bytes for every reader, at any time
         parts = tuple(str(render_to_string(name, {"page": page})) for name in PARTS)
     version = page_evidence.compute_template_digest(PARTS, SOURCES)
-    return RenderedPage(parts, dict(page.inputs), version)
+    return RenderedPage(parts, dict(inputs), version)

@@ -33,14 +33,14 @@ class BatchButton(StrEnum):
     COMMIT = "commit"
 
 
-class SentBatchRow(NamedTuple):
-    """One row as the page showed it: its request, version and reading, and their
-    mark."""
+class ShownBatchRow(NamedTuple):
+    """One row as a page showed it: the request's version and the reading of the state,
+    which is None for the revision's own, and their mark if the page sent it."""
 
     request: str
-    mark: str
     version: int
     reading: int | None
+    mark: str = ""
 
 
 class BatchForm(forms.Form):
@@ -105,7 +105,7 @@ class BatchForm(forms.Form):
         return {row.request: row.mark for row in self.rows}
 
     @property
-    def rows(self) -> list[SentBatchRow]:
+    def rows(self) -> list[ShownBatchRow]:
         """Every row of the page, in no particular order."""
         return [_parse_row(text) for text in self._list("row", 80)]
 
@@ -132,12 +132,12 @@ class BatchForm(forms.Form):
         return [str(one) for one in found if len(str(one)) <= longest]
 
 
-def _parse_row(text: str) -> SentBatchRow:
+def _parse_row(text: str) -> ShownBatchRow:
     """Parse one row. A missing version becomes 0 and a missing reading None; no such
     row exists."""
     request, mark, version, reading = [*text.split("~"), "", "", ""][:4]
-    return SentBatchRow(
-        request, mark, _parse_number(version[:9]) or 0, _parse_number(reading)
+    return ShownBatchRow(
+        request, _parse_number(version[:9]) or 0, _parse_number(reading), mark
     )
 
 

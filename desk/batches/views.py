@@ -21,23 +21,24 @@ from reviews.effects.wording import format_people
 
 from ..components import frame, htmx
 from ..components.frame import require_person
-from . import commit, lists, table
-from . import page as changes
-from .answers import (
+from . import commit, lists
+from .forms import BatchButton, BatchForm
+from .load import LoadedBatch
+from .page import BatchPage, build_page
+from .panel import build_panel
+from .responses import (
     RESULT,
     TEMPLATE,
     build_foot_page,
-    build_fresh_page,
     load_requested_batch,
     redirect_to_batch,
     render_foot,
     render_refusal,
     render_whole_batch,
 )
-from .forms import BatchButton, BatchForm
-from .load import LoadedBatch
-from .page import BatchPage, BatchSelection
 from .result import BatchResultPage
+from .rows import load_peek
+from .selection import BatchSelection, build_batch_changes, build_fresh_selection
 
 ButtonHandler = Callable[[HttpRequest, LoadedBatch, BatchForm], HttpResponse]
 
@@ -61,8 +62,8 @@ def _update_selection(
 def _open_row(
     request: HttpRequest, loaded: LoadedBatch, form: BatchForm
 ) -> HttpResponse:
-    page = build_fresh_page(loaded, form)
-    page.selection = replace(page.selection, open_now=(form.argument,))
+    selection = build_fresh_selection(loaded, form)
+    page = build_page(loaded, replace(selection, open_now=(form.argument,)))
     return render(request, TEMPLATE, {"page": page})
 
 
@@ -70,19 +71,18 @@ def _split_batch(
     request: HttpRequest, loaded: LoadedBatch, form: BatchForm
 ) -> HttpResponse:
     """Keep only the rows with one value of one column."""
-    page = build_fresh_page(loaded, form)
-    place = form.cleaned_data.get("split", "")
-    kept = page.table.with_value(place) or form.items
-    page.selection = replace(page.selection, items=frozenset(kept), made=True)
-    page.focus = "#decide"
-    return render_whole_batch(request, page)
+    selection = build_fresh_selection(loaded, form)
+    table, place = build_page(loaded).table, form.cleaned_data.get("split", "")
+    kept = frozenset(table.with_value(place) or form.items)
+    selection = replace(selection, items=kept, made=True)
+    return render_whole_batch(request, build_page(loaded, selection, focus="#decide"))
 
 
 def _report_changes(
     request: HttpRequest, loaded: LoadedBatch, form: BatchForm
 ) -> HttpResponse:
     """Poll: report what changed since the page was made, without moving any row."""
-    news = changes.build_batch_changes(loaded, form.marks)
+    news = build_batch_changes(loaded, form.marks)
     context = {
         "news": news,
         "page": {"decide_url": request.path, "id": loaded.batch.pk},
@@ -100,9 +100,8 @@ def _refresh_batch(
     request: HttpRequest, loaded: LoadedBatch, form: BatchForm
 ) -> HttpResponse:
     """Render the batch as it is now, changed rows on top; ticked rows stay ticked."""
-    page = build_fresh_page(loaded, form)
-    page.focus = "#h1"
-    return render_whole_batch(request, page)
+    selection = build_fresh_selection(loaded, form)
+    return render_whole_batch(request, build_page(loaded, selection, focus="#h1"))
 
 
 def _arm_verdict(
@@ -114,15 +113,15 @@ def _arm_verdict(
     )
     if error is not None:
         return render_refusal(request, page, error)
-    page.armed = commit.build_panel(page, verdict, form)
-    return render_foot(request, page)
+    panel = build_panel(page.ticked, verdict, form)
+    return render_foot(request, replace(page, armed=panel))
 
 
 def _find_escalation_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None:
     """Refuse to arm an escalation for which the page shows no button."""
-    if verdict is not Verdict.ESCALATE or page.choice.escalates:
+    if verdict is not Verdict.ESCALATE or page.ticked.escalates:
         return None
-    return TooFast(page.choice.why_not_escalate)
+    return TooFast(page.ticked.why_not_escalate)
 
 
 HANDLERS: Mapping[BatchButton, ButtonHandler] = {
@@ -153,7 +152,7 @@ def batch(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = load_requested_batch(request, pk)
     if loaded.over:
         return render(request, RESULT, {"page": BatchResultPage(loaded)})
-    return render(request, TEMPLATE, {"page": BatchPage(loaded)})
+    return render(request, TEMPLATE, {"page": build_page(loaded)})
 
 
 @require_safe
@@ -172,11 +171,11 @@ def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
     """Regions R1 to R3 of one row, in its place; without htmx the page with this row
     open."""
     loaded = load_requested_batch(request, pk)
-    peek = table.load_peek(loaded, item)
+    peek = load_peek(loaded, item)
+    page = build_page(loaded, BatchSelection(open_now=(item,)))
     if htmx.wants_partial(request):
-        context = {"peek": peek, "span": BatchPage(loaded).span}
+        context = {"peek": peek, "span": page.table.span}
         return render(request, "desk/batches/_peek.html", context)
-    page = BatchPage(loaded, BatchSelection(open_now=(item,)))
     return render(request, TEMPLATE, {"page": page})
 
 

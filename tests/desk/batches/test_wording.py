@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from desk.batches import commit, page
-from desk.batches.page import BatchChanges
+from desk.batches import commit, selection
+from desk.batches.selection import BatchChanges
 from journal.errors import build_field_error
 from reviews.batches import formation
 from reviews.choices import ExecutionStatus
@@ -168,7 +168,7 @@ def test_a_batch_that_is_over_says_so() -> None:
 
 @pytest.mark.parametrize(("count", "text"), LEFT_OUT)
 def test_what_is_left_out_is_counted(count: int, text: str) -> None:
-    assert page.describe_left_out(count) == text
+    assert selection.describe_left_out(count) == text
 
 
 @pytest.mark.parametrize(("left", "text"), UNOPENED)

@@ -14,10 +14,10 @@ from journal.errors import DomainError
 from ..components import frame, htmx
 from ..components.frame import require_person
 from . import load
-from . import page as changes
 from .forms import BatchForm
 from .load import LoadedBatch
-from .page import BatchPage, BatchSelection
+from .page import BatchPage, build_page
+from .selection import build_batch_changes, build_fresh_selection, build_selection
 
 TEMPLATE, RESULT = "desk/batches/batch.html", "desk/batches/batch_result.html"
 
@@ -25,19 +25,6 @@ TEMPLATE, RESULT = "desk/batches/batch.html", "desk/batches/batch_result.html"
 def load_requested_batch(request: HttpRequest, pk: str) -> LoadedBatch:
     """Load the batch of this URL for the signed-in person. Raises NotFound."""
     return load.load_batch(require_person(request), pk, frame.get_frame(request).now)
-
-
-def build_selection(loaded: LoadedBatch, form: BatchForm) -> BatchSelection:
-    """Build the selection from the submitted form: ticked rows, opened rows and the
-    changes that the page already reported."""
-    return BatchSelection(
-        items=frozenset(form.items),
-        made=bool(form.rows),
-        opened=tuple(form.opened),
-        changed=changes.describe_changes_before(loaded, form.before),
-        before=form.before,
-        page=form.seen,
-    )
 
 
 def build_foot_page(
@@ -49,28 +36,9 @@ def build_foot_page(
     the whole page is rendered, so the rows are rebuilt too.
     """
     if not htmx.wants_partial(request):
-        return build_fresh_page(loaded, form)
-    page = BatchPage(loaded, build_selection(loaded, form))
-    page.news = changes.build_batch_changes(loaded, form.marks)
-    return page
-
-
-def build_fresh_page(loaded: LoadedBatch, form: BatchForm) -> BatchPage:
-    """Build the page with its rows as they are now.
-
-    Each row that changed since the reader's page was made carries a note, and keeps the
-    notes of earlier rebuilds.
-    """
-    chosen = build_selection(loaded, form)
-    news = changes.build_batch_changes(loaded, form.marks) if form.rows else None
-    new = news.by_request if news else {}
-    before = {pk: form.marks.get(pk, "") for pk in new}
-    selection = replace(
-        chosen,
-        changed={**chosen.changed, **new},
-        before={**before, **chosen.before},
-    )
-    return BatchPage(loaded, selection)
+        return build_page(loaded, build_fresh_selection(loaded, form))
+    news = build_batch_changes(loaded, form.marks)
+    return build_page(loaded, build_selection(loaded, form), news=news)
 
 
 def redirect_to_batch(request: HttpRequest, pk: str) -> HttpResponse:
@@ -97,9 +65,9 @@ def render_refusal(
 ) -> HttpResponse:
     """Render why no verdict was armed, with the focus on the next thing to do: the
     first unopened sample, or the error."""
-    page.problem = error
-    first = page.unopened[:1] if page.choice.ids else []
-    page.focus = f"#open-{first[0].id}" if first else "#problem"
+    first = page.unopened[:1] if page.ticked.ids else []
+    focus = f"#open-{first[0].id}" if first else "#problem"
+    page = replace(page, problem=error, focus=focus)
     return render_foot(request, page, status=error.status)
 
 
