@@ -48,7 +48,6 @@ class BatchLine:
 
     @cached_property
     def leaves(self) -> Mapping[str, Leaf]:
-        """The arguments by path."""
         return {leaf.path: leaf for leaf in self.subject.leaves}
 
 
@@ -153,8 +152,6 @@ class BatchTableEntry:
 
 @dataclass(frozen=True, slots=True)
 class BatchTable:
-    """The whole table of a batch."""
-
     columns: Sequence[BatchColumn]
     constants: Sequence[BatchConstant]
     entries: Sequence[BatchTableEntry]  # outliers first
@@ -164,7 +161,6 @@ class BatchTable:
 
     @property
     def outliers(self) -> list[str]:
-        """The ids of the rows that stand out."""
         return [entry.id for entry in self.entries if entry.reasons]
 
     @property
@@ -266,7 +262,6 @@ def _find_number(line: BatchLine, path: str) -> Decimal | None:
 
 
 def build_cell(line: BatchLine, column: BatchColumn) -> Cell:
-    """Build the cell of one member in one column."""
     if column.fact:
         return build_fact_cell(line.subject, column.fact)
     leaf = line.leaves.get(column.path)
@@ -312,7 +307,6 @@ def build_fact_cell(subject: Subject, name: str) -> Cell:
 def list_constants(
     lines: Sequence[BatchLine], columns: Sequence[BatchColumn]
 ) -> list[BatchConstant]:
-    """List the arguments that are equal in all members."""
     first, differs = lines[0], {column.path for column in columns}
     return [
         BatchConstant(first.subject.label(path), first.subject.cell(leaf))

@@ -74,7 +74,6 @@ class BatchForm(forms.Form):
 
     @property
     def argument(self) -> str:
-        """The text after the colon of the button's value."""
         return self._pressed.partition(":")[2]
 
     @property
@@ -111,7 +110,6 @@ class BatchForm(forms.Form):
 
     @property
     def opened(self) -> list[str]:
-        """The tokens of opened rows."""
         return self._list("opened", MAX_TOKEN_LENGTH)
 
     @property

@@ -48,8 +48,6 @@ WAITING, DECIDED = "waiting", "decided"  # the two parts of the list, in order
 
 @dataclass(frozen=True, slots=True)
 class BatchListItem:
-    """One batch as a line of the list."""
-
     id: str
     url: str
     warnings: tuple[str, ...]  # what the page of any of its requests warns of on top
@@ -68,8 +66,6 @@ class BatchListItem:
 
 @dataclass(frozen=True, slots=True)
 class BatchListPage:
-    """The page of batches: waiting ones and decided ones."""
-
     waiting: list[BatchListItem]
     decided: list[BatchListItem]
     more_waiting: int = 0  # not listed

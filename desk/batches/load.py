@@ -107,21 +107,16 @@ class LoadedBatch:
         return ""
 
     def tally(self, member: BatchMember) -> ApprovalTally:
-        """The approvals that a member has, and how many it needs."""
         required = sum(step["required"] for step in member.version.steps)
         return ApprovalTally(self.votes.get(member.id, 0), required)
 
-    def lacking(self, request_id: str) -> Shortage | None:
-        """The people who would be missing if this request were escalated. None when
-        there are enough, or when this person may not escalate here."""
-        return self._lacking.get(request_id)
-
     @cached_property
-    def _lacking(self) -> dict[str, Shortage | None]:
-        """One query. No member of a batch has votes yet: one vote decides each of
-        them."""
+    def shortages(self) -> dict[str, Shortage | None]:
+        """The people who would be missing if a request were escalated, in one query.
+        None when there are enough; empty when this person may not escalate here."""
         if self.why_not or self.told is not None:
             return {}
+        # No member of a batch has votes yet: one vote decides each of them.
         people = voters.list_voters(self.batch.queue_id)
         return {
             one.id: choice.find_shortage(

@@ -7,26 +7,133 @@ the screen.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from django.urls import reverse
 
 from journal import canonical
 from journal.errors import BatchChanged, DomainError
+from reviews.batches.membership import BatchMember
+from reviews.choices import BatchStatus
 from reviews.decisions import submission
 from reviews.decisions.submission import PageToken
-from reviews.presenters.shapes import SentencePart
+from reviews.effects.wording import format_required_people
+from reviews.presenters.common import build_reversibility
+from reviews.presenters.shapes import Reversibility, SentencePart
 
+from ..components import banners, formatting
+from ..components.banners import PolicyChange
+from ..components.formatting import DeadlineClock
 from .columns import BatchLine, BatchTable, BatchTableEntry
-from .facts import BatchFacts, BatchRationales
 from .links import build_batch_title
 from .load import LoadedBatch
 from .panel import BatchPanel
 from .rows import BatchRow, BatchSamples, build_rows, build_samples
 from .selection import BatchChanges, BatchSelection, TickedRows, sum_line_costs
 from .table import build_line, build_table, compute_total_and_largest
+
+
+@dataclass(frozen=True)
+class BatchFacts:
+    """The facts that are equal for all members, printed once."""
+
+    loaded: LoadedBatch
+
+    @property
+    def first(self) -> BatchMember:
+        return self.loaded.members[0]
+
+    @property
+    def risk(self) -> str:
+        return self.first.version.risk
+
+    @property
+    def policy(self) -> int:
+        return self.first.version.policy.number
+
+    @cached_property
+    def policy_change(self) -> PolicyChange | None:
+        """What a policy change since the proposals means for them; None without one."""
+        if self.loaded.over or self.loaded.told is not None:
+            return None
+        versions = (one.version for one in self.loaded.members)
+        return banners.find_policy_change(versions, self.loaded.now)
+
+    @property
+    def rules(self) -> list[str]:
+        rules = [rule["text"] for rule in self.first.version.rules]
+        return rules or ["Policy requires approval for this tool."]
+
+    @property
+    def asked(self) -> str:
+        """The approvals that each member needs: `1 reviewer`."""
+        return format_required_people(self.first.version.steps)
+
+    @property
+    def proposed(self) -> tuple[datetime, datetime]:
+        """When the first and the last member were opened."""
+        times = [member.request.opened_at for member in self.loaded.members]
+        return min(times), max(times)
+
+    @property
+    def reversal(self) -> Reversibility:
+        return build_reversibility(self.loaded.definition)
+
+    @property
+    def clock(self) -> DeadlineClock:
+        """The earliest deadline, which applies to the whole batch."""
+        first = min(self.loaded.members, key=lambda member: member.request.expires_at)
+        return formatting.build_request_clock(first.request, self.loaded.now)
+
+    @property
+    def forming_until(self) -> datetime | None:
+        """Until when others may still join; None when the batch is closed."""
+        batch = self.loaded.batch
+        return batch.closes_at if batch.status == BatchStatus.FORMING else None
+
+
+MAX_RATIONALE = 280  # characters of a rationale that differs from the usual one
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentRationale:
+    """The agent's rationale for a member, where it differs from the usual one."""
+
+    id: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRationales:
+    """The agent's rationales: untrusted text, to be printed as such."""
+
+    usual: str  # that most members share
+    identical: int  # how many members have it
+    different: Sequence[DifferentRationale]
+
+
+def build_rationales(
+    members: Sequence[BatchMember], labels: Mapping[str, str]
+) -> BatchRationales:
+    """Compare what the agent says about each member. `labels` name the members."""
+    texts = {member.id: member.version.revision.rationale for member in members}
+    ((usual, identical),) = Counter(texts.values()).most_common(1)
+    different = [
+        DifferentRationale(
+            pk,
+            labels[pk],
+            text[:MAX_RATIONALE] + (" […]" if len(text) > MAX_RATIONALE else ""),
+        )
+        for pk, text in texts.items()
+        if text != usual
+    ]
+    return BatchRationales(usual, identical, different)
+
 
 NO_SELECTION = BatchSelection()
 
@@ -73,10 +180,8 @@ class BatchPage:
     @cached_property
     def rationales(self) -> BatchRationales:
         entries = self.table.entries
-        labels = {
-            entry.id: entry.first.text if entry.first else "" for entry in entries
-        }
-        return BatchRationales(self.loaded.members, labels)
+        labels = {one.id: one.first.text if one.first else "" for one in entries}
+        return build_rationales(self.loaded.members, labels)
 
     @cached_property
     def rows(self) -> list[BatchRow]:
@@ -96,7 +201,6 @@ class BatchPage:
 
     @property
     def opened_samples(self) -> int:
-        """How many samples were opened."""
         return len(self.samples.ids) - len(self.unopened)
 
     @property

@@ -20,7 +20,6 @@ from reviews.choices import (
     EXECUTION_SPECS,
     IN_FLIGHT,
     VERDICT_SPECS,
-    BatchStatus,
     ExecutionStatus,
     RequestStatus,
     Verdict,
@@ -68,8 +67,6 @@ def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchItemResult:
-    """One item of a decided batch and its state."""
-
     id: str
     url: str
     label: str
@@ -79,19 +76,19 @@ class BatchItemResult:
     facts: tuple[str, ...]  # from the reader and the tool's result, by heading
 
 
+@dataclass(frozen=True)
 class BatchResultPage:
     """The page of a decided batch, item by item."""
 
-    def __init__(self, loaded: LoadedBatch) -> None:
-        self.loaded = loaded
-        self.id = loaded.batch.pk
-        self.url = reverse("reviews:batch", args=[self.id])
-        self.definition = loaded.definition
-        self.digest = loaded.batch.digest
-        self.decided_at = loaded.batch.settled_at
-        self.stops = loaded.batch.stop_at_failure
-        self.halted = loaded.batch.halted_at is not None
-        self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
+    loaded: LoadedBatch
+
+    @property
+    def id(self) -> str:
+        return self.loaded.batch.pk
+
+    @property
+    def halted(self) -> bool:
+        return self.loaded.batch.halted_at is not None
 
     @cached_property
     def given(self) -> BatchVerdict | None:
@@ -100,31 +97,29 @@ class BatchResultPage:
 
     @property
     def title(self) -> tuple[SentencePart, ...]:
-        members = self.loaded.members
-        total, largest = compute_total_and_largest(
-            find_amount(member) for member in members
-        )
+        members, definition = self.loaded.members, self.loaded.definition
         subjects = map(_build_member_subject, members)
-        read = [subject.facts.get("before") for subject in subjects]
-        found = links.sum_costs(self.definition, read)
-        return build_batch_title(self.definition, len(members), total, largest, found)
+        return build_batch_title(
+            definition,
+            len(members),
+            *compute_total_and_largest(map(find_amount, members)),
+            links.sum_costs(definition, (one.facts.get("before") for one in subjects)),
+        )
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
         """The facts that the policy lists and that some item has: position and
         heading."""
-        review, first = (
-            self.definition.review,
-            _build_member_subject(self.loaded.members[0]),
+        definition = self.loaded.definition
+        labels = (
+            columns.format_policy_label(definition, name)
+            for name in definition.review.columns
         )
-        plain = [
-            columns.format_policy_label(first.definition, name)
-            for name in review.columns
-        ]
-        named = [*plain, *review.result.values()]
         return [
             (place, heading)
-            for place, heading in enumerate(named)
+            for place, heading in enumerate(
+                [*labels, *definition.review.result.values()]
+            )
             if any(one.facts[place] for one in self.results)
         ]
 
@@ -146,40 +141,7 @@ class BatchResultPage:
 
     @cached_property
     def results(self) -> list[BatchItemResult]:
-        return [self._result(member) for member in self.loaded.members]
-
-    def _result(self, member: BatchMember) -> BatchItemResult:
-        execution = self._execution(member)
-        state = states.build_request_state(
-            member.request,
-            execution,
-            self.loaded.tally(member),
-            cause=member.version.cause,
-            now=self.loaded.now,
-        )
-        if member.item.left_at is not None:
-            state = StateLabel(
-                "recalled", "Approval undone. Nothing was executed.", icon="back"
-            )
-        elif self._not_run(execution):
-            state = StateLabel("behind", "Not run", icon="wait")
-        amount, subject = find_amount(member), _build_member_subject(member)
-        return BatchItemResult(
-            id=member.id,
-            url=reverse("reviews:request_detail", args=[member.id]),
-            label=_format_label(member, subject),
-            amount=format_money(amount) if amount else "",
-            state=state,
-            note=_format_failure_note(execution),
-            facts=_list_facts(subject, execution),
-        )
-
-    def _execution(self, member: BatchMember) -> Execution | None:
-        return self.loaded.executions.get(member.request.proposal_id)
-
-    def _not_run(self, execution: Execution | None) -> bool:
-        queued = execution is not None and execution.status == ExecutionStatus.QUEUED
-        return queued and self.halted
+        return [_build_result(self.loaded, member) for member in self.loaded.members]
 
     @cached_property
     def figures(self) -> list[tuple[str, int]]:
@@ -251,9 +213,36 @@ class BatchResultPage:
     def etag(self) -> str:
         parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
         said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
-        return similarity.compute_list_digest([{"said": said}]).removeprefix("sha256:")[
-            :16
-        ]
+        digest = similarity.compute_list_digest([{"said": said}])
+        return digest.removeprefix("sha256:")[:16]
+
+
+def _build_result(loaded: LoadedBatch, member: BatchMember) -> BatchItemResult:
+    execution = loaded.executions.get(member.request.proposal_id)
+    queued = execution is not None and execution.status == ExecutionStatus.QUEUED
+    if member.item.left_at is not None:
+        word = "Approval undone. Nothing was executed."
+        state = StateLabel("recalled", word, icon="back")
+    elif queued and loaded.batch.halted_at is not None:
+        state = StateLabel("behind", "Not run", icon="wait")
+    else:
+        state = states.build_request_state(
+            member.request,
+            execution,
+            loaded.tally(member),
+            cause=member.version.cause,
+            now=loaded.now,
+        )
+    amount, subject = find_amount(member), _build_member_subject(member)
+    return BatchItemResult(
+        id=member.id,
+        url=reverse("reviews:request_detail", args=[member.id]),
+        label=_format_label(member, subject),
+        amount=format_money(amount) if amount else "",
+        state=state,
+        note=_format_failure_note(execution),
+        facts=_list_facts(subject, execution),
+    )
 
 
 def _build_member_subject(member: BatchMember) -> Subject:

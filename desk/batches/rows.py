@@ -117,8 +117,6 @@ def build_samples(
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """One member as a row of the table."""
-
     id: str
     url: str
     sent: str  # what the form sends for it, as `format_sent_row` formats it

@@ -198,7 +198,7 @@ class TickedRows:
     def in_vain(self) -> list[Shortage]:
         """The shortages of the ticked requests that too few people could decide once
         they are escalated."""
-        lacking = (self.loaded.lacking(pk) for pk in self.ids)
+        lacking = (self.loaded.shortages.get(pk) for pk in self.ids)
         return [one for one in lacking if one]
 
     @property

@@ -170,7 +170,6 @@ WIDE, HIGH = 10, 32  # width of a bin and height of the highest bar
 
 
 def _build_distribution(column: BatchColumn) -> ColumnDistribution:
-    """Build the distribution of a numeric column."""
     numbers = sorted(column.numbers.values())
     middle = Decimal(median(numbers))
     said = _build_number_format(column)

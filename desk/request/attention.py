@@ -57,7 +57,6 @@ class SentAnswers:
 
     @classmethod
     def read(cls, request: HttpRequest) -> SentAnswers:
-        """The answers in a request."""
         return cls(request.POST, request.session)
 
     def choose(self, check: AttentionCheck | None, verdict: Verdict) -> int | None:

@@ -22,7 +22,7 @@ from ..components.choice import VERDICT_WORDINGS, VerdictChoice
 from . import attention, history, messages, reading_time
 from .attention import SentAnswers
 from .load import LoadedRequest
-from .messages import MessageButton
+from .messages import PanelButton
 from .reading_time import ReadingTimeFloor
 from .regions import RenderedRegions
 
@@ -41,17 +41,8 @@ class KeptText:
         return cls(panel, text) if text.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictVerb:
-    """One verdict as a button, with its shortcut."""
-
-    name: str
-    label: str
-    key: str
-
-
 VERBS = tuple(
-    VerdictVerb(verdict.value, wording.button, wording.key)
+    PanelButton(verdict.value, wording.button, wording.key)
     for verdict, wording in VERDICT_WORDINGS.items()
 )
 
@@ -67,7 +58,7 @@ class DecisionRegion:
     unsent: KeptText | None
 
     @cached_property
-    def verbs(self) -> Sequence[VerdictVerb]:
+    def verbs(self) -> Sequence[PanelButton]:
         """The verdicts this person may give now."""
         loaded, regions = self.loaded, self.regions
         if not loaded.able or regions.moved or regions.target_moved:
@@ -77,7 +68,6 @@ class DecisionRegion:
 
     @property
     def approves(self) -> bool:
-        """Whether Approve is offered."""
         return any(verb.name == "approve" for verb in self.verbs)
 
     @property
@@ -140,7 +130,7 @@ class DecisionRegion:
         return permissions.find_deciding_role(self.loaded.person) is not None
 
     @property
-    def message_buttons(self) -> Sequence[MessageButton]:
+    def message_buttons(self) -> Sequence[PanelButton]:
         """The buttons of messages, beside the verdicts; none where no agent reads."""
         by_person = self.loaded.request.proposal.source == REVERSAL_SOURCE
         if by_person or not self.verbs:

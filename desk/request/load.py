@@ -108,7 +108,6 @@ class LoadedRequest:
 
     @property
     def tally(self) -> ApprovalTally:
-        """Approvals given and required."""
         return ApprovalTally(
             self.given, sum(step["required"] for step in self.sealed.steps)
         )

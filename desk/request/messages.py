@@ -29,21 +29,21 @@ MESSAGE_CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class MessageButton:
-    """A message as a button beside the verdicts, with its shortcut."""
+class PanelButton:
+    """A button that opens a panel, with its shortcut."""
 
-    name: str
+    name: str  # of the panel
     label: str
     key: str
 
 
-ASK = MessageButton("ask", "Ask…", "Q")
-ANSWER = MessageButton("ask", "Answer…", "Q")
-SEND_BACK = MessageButton("send_back", "Send back…", "B")
+ASK = PanelButton("ask", "Ask…", "Q")
+ANSWER = PanelButton("ask", "Answer…", "Q")
+SEND_BACK = PanelButton("send_back", "Send back…", "B")
 DECIDES_NOTHING = "This decides nothing, and the deadline stands."
 
 
-def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
+def list_message_buttons(loaded: LoadedRequest) -> tuple[PanelButton, ...]:
     """Ask, which is Answer while a question of the agent is unanswered, and Send back
     until the agent has it."""
     asked = loaded.dialogue.list_questions(by_agent=True)
@@ -51,10 +51,23 @@ def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
     return (ANSWER if asked else ASK, *back)
 
 
-_MESSAGE_HEADINGS = {
-    "ask": "Ask the agent",
-    "send_back": "Send back for revision",
-    "answer": "Answer the agent",
+# Its heading, its button, and what it does in one line.
+_WORDINGS = {
+    "ask": (
+        "Ask the agent",
+        "Send the question",
+        "The answer appears on this page, and you are notified.",
+    ),
+    "send_back": (
+        "Send back for revision",
+        "Send back",
+        "The agent revises or withdraws it. Others can decide it meanwhile.",
+    ),
+    "answer": (
+        "Answer the agent",
+        "Send the answer",
+        "The agent and everybody who can see this request can read your answer.",
+    ),
 }
 
 
@@ -70,7 +83,8 @@ def describe_draft(panel: str) -> str:
     """The heading of the panel that a draft was typed into; empty if it names none."""
     if panel in set(Verdict):
         return VERDICT_WORDINGS[Verdict(panel)].heading
-    return _MESSAGE_HEADINGS.get(panel.partition("-")[0], "")
+    heading, *_ = _WORDINGS.get(panel.partition("-")[0], ("",))
+    return heading
 
 
 def describe_sent(loaded: LoadedRequest, name: str) -> str:
@@ -87,8 +101,6 @@ def describe_sent(loaded: LoadedRequest, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessagePanel:
-    """The panel of a message to the agent, ready to send."""
-
     name: str
     heading: str
     version: int
@@ -117,15 +129,8 @@ def build_message_panel(
     unanswered. The other parameters are those of `build_panel`."""
     asked = loaded.dialogue.list_questions(by_agent=True)
     typed = data.get("reason", "") if data else draft.reason if draft else ""
-    if name == "send_back":
-        heading, commit = _MESSAGE_HEADINGS[name], "Send back"
-        line = "The agent revises or withdraws it. Others can decide it meanwhile."
-    elif asked:
-        heading, commit = _MESSAGE_HEADINGS["answer"], "Send the answer"
-        line = "The agent and everybody who can see this request can read your answer."
-    else:
-        heading, commit = _MESSAGE_HEADINGS["ask"], "Send the question"
-        line = "The answer appears on this page, and you are notified."
+    kind = "answer" if name == "ask" and asked else name
+    heading, commit, line = _WORDINGS[kind]
     return MessagePanel(
         name=name,
         heading=heading,

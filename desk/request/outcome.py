@@ -36,10 +36,9 @@ from reviews.models import Canary, Decision, Execution
 
 from ..components import formatting
 from ..components.formatting import ConditionLine
-from . import actions, progress
-from .actions import OutcomeLink
+from . import follow_up
+from .follow_up import NextProposal, OutcomeLink, ProgressStep
 from .load import LoadedRequest, format_name
-from .progress import NextProposal, ProgressStep
 from .regions import RenderedRegions
 
 STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
@@ -59,15 +58,13 @@ class OutcomeVote:
 
 @dataclass(frozen=True, slots=True)
 class OutcomePanel:
-    """The outcome section as the page shows it."""
-
     title: str
-    icon: str
-    quarters: int | None
     lines: Sequence[str]
-    votes: Sequence[OutcomeVote]
-    result: str
     links: Sequence[OutcomeLink]
+    icon: str = "warn"
+    quarters: int | None = None
+    votes: Sequence[OutcomeVote] = ()
+    result: str = ""
     result_title: str = "Tool response"
     progress: Sequence[ProgressStep] = ()
     at: datetime | None = None  # the time in the title
@@ -91,9 +88,9 @@ def _build_panel(loaded: LoadedRequest) -> OutcomePanel:
         lines=list(_build_lines(loaded)),
         votes=[_build_vote(loaded, one) for one in loaded.decisions],
         result=_format_result(loaded.execution),
-        links=list(actions.build_links(loaded)),
+        links=list(follow_up.build_links(loaded)),
         result_title=_find_result_title(loaded.execution),
-        progress=list(progress.build_progress(loaded)),
+        progress=list(follow_up.build_progress(loaded)),
         at=None if held else state.at,
         until=state.until,
         until_words=state.until_words,
@@ -101,46 +98,28 @@ def _build_panel(loaded: LoadedRequest) -> OutcomePanel:
     )
 
 
-def _build_revised_panel(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
-    """R8 while an older version is on the screen: no verb, only a link to the current
-    one.
-
-    `read` is the version on the screen; the new page marks what differs from it.
-    """
+def _build_revised_panel(loaded: LoadedRequest, read: int) -> OutcomePanel:
+    """While version `read` is on the screen: no verb, only a link to the current one,
+    where the page marks what differs from it."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     now = loaded.request.version
-    if 0 < read < now:
-        url = f"{url}?since={read}"
-    same = read == now
-    return OutcomePanel(
-        title="Read the page again"
-        if same
-        else f"Version {now} is now the current version",
-        icon="warn",
-        quarters=None,
-        lines=["Nothing was approved. What you typed is saved on this page."],
-        votes=[],
-        result="",
-        links=[
-            OutcomeLink(
-                "Reload the page" if same else "Review the new version", url, "R"
-            )
-        ],
-    )
+    if read == now:
+        title, link = "Read the page again", OutcomeLink("Reload the page", url, "R")
+    else:
+        url = f"{url}?since={read}" if 0 < read < now else url
+        title = f"Version {now} is now the current version"
+        link = OutcomeLink("Review the new version", url, "R")
+    saved = "Nothing was approved. What you typed is saved on this page."
+    return OutcomePanel(title, [saved], [link])
 
 
 def _build_stale_state_panel(loaded: LoadedRequest) -> OutcomePanel:
-    """R8 while the before-state on the screen is out of date: no verb, only a
-    refresh."""
+    """While the before-state on the screen is out of date: no verb, only a refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     return OutcomePanel(
-        title="The current record has changed",
-        icon="warn",
-        quarters=None,
-        lines=["Nothing was sent. What you typed is saved."],
-        votes=[],
-        result="",
-        links=[OutcomeLink("Refresh the record", url, "R", testid="refresh")],
+        "The current record has changed",
+        ["Nothing was sent. What you typed is saved."],
+        [OutcomeLink("Refresh the record", url, "R", testid="refresh")],
     )
 
 
@@ -242,7 +221,7 @@ def _describe_withdrawal(loaded: LoadedRequest) -> str:
         .first()
     )
     code = record.data.get("code", "") if record else ""
-    return progress.WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
+    return follow_up.WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
 
 
 def describe_halt(loaded: LoadedRequest) -> str:
@@ -319,7 +298,7 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
 def _format_result(execution: Execution | None) -> str:
     """What the tool, its service or a verifier said, as text: untrusted, to be printed
     as such."""
-    if execution is None or progress.is_refused_by_counterseal(execution):
+    if execution is None or follow_up.is_refused_by_counterseal(execution):
         return ""
     if execution.result_shown is not None:
         return describe.format_result(execution.result_shown)
@@ -355,20 +334,17 @@ class OutcomeRegion:
 
     @cached_property
     def next_proposal(self) -> NextProposal | None:
-        """What the agent proposed after the end of this request."""
-        return progress.find_next_proposal(self.loaded)
+        return follow_up.find_next_proposal(self.loaded)
 
     @property
     def watches(self) -> bool:
         """Whether an open page polls for the agent's next proposal."""
-        return self.next_proposal is None and progress.is_watched(self.loaded)
+        return self.next_proposal is None and follow_up.is_watched(self.loaded)
 
     @property
     def may_recall(self) -> bool:
-        """Whether this person can recall the approval."""
-        return actions.may_recall(self.loaded)
+        return follow_up.may_recall(self.loaded)
 
     @property
     def may_retry(self) -> bool:
-        """Whether this person can have the failed execution tried again."""
-        return actions.may_retry(self.loaded)
+        return follow_up.may_retry(self.loaded)

@@ -82,7 +82,6 @@ class ReviewPage:
 
     @property
     def stop_url(self) -> str:
-        """Where the run can be stopped."""
         proposal = self.loaded.request.proposal
         return reverse("agents:stop_thread", args=[proposal.agent, proposal.thread])
 

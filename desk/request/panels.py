@@ -54,8 +54,6 @@ INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the t
 
 @dataclass(frozen=True, slots=True)
 class VerdictPanel:
-    """The panel of one verdict, ready to commit."""
-
     name: str
     heading: str
     version: int
@@ -113,7 +111,6 @@ class VerdictPanel:
 
     @property
     def focus_id(self) -> str:
-        """The same as an element id."""
         return self.focus.removeprefix("#")
 
 

@@ -91,7 +91,6 @@ class StateStrip:
 
     @property
     def may_take(self) -> bool:
-        """Whether this person may take the hold."""
         return self.loaded.able and not self.loaded.holding.mine
 
     @property

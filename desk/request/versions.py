@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.urls import reverse
-
 from journal.errors import NotFound
 from policies.models import Person
-from reviews.decisions.submission import RenderedPage
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
-from reviews.models import ApprovalRequest, RequestVersion
+from reviews.models import RequestVersion
 
 from ..components import page_evidence, visibility
 from ..components.regions import CAUSE_WORDS, Regions
@@ -38,33 +35,29 @@ class ComparedText:
     after: str
 
 
+@dataclass(frozen=True)
 class VersionPage:
     """A version, and what differs from the older one if there is one."""
 
-    def __init__(
-        self,
-        person: Person,
-        sealed: RequestVersion,
-        older: RequestVersion | None,
-    ) -> None:
-        self.person = person
-        self.sealed = sealed
-        self.older = older
-        self.request: ApprovalRequest = sealed.request
-        self.id = self.request.pk
-        self.number = sealed.number
-        self.newest = self.request.version
-        self.url = reverse("reviews:request_detail", args=[self.id])
-        self.action_hash = sealed.revision.action_hash
-        self.cause = CAUSE_WORDS.get(sealed.cause, sealed.cause)
+    person: Person
+    sealed: RequestVersion
+    older: RequestVersion | None
+
+    @property
+    def id(self) -> str:
+        return self.sealed.request_id
+
+    @property
+    def number(self) -> int:
+        return self.sealed.number
 
     @property
     def numbers(self) -> range:
-        return range(1, self.newest + 1)
+        return range(1, self.sealed.request.version + 1)
 
     @property
-    def earlier(self) -> int:
-        return self.number - 1
+    def cause(self) -> str:
+        return CAUSE_WORDS.get(self.sealed.cause, self.sealed.cause)
 
     @property
     def was(self) -> str:
@@ -73,7 +66,6 @@ class VersionPage:
 
     @property
     def is_now(self) -> str:
-        """The heading of the column with this version."""
         return f"Version {self.number}"
 
     @property
@@ -81,14 +73,11 @@ class VersionPage:
         """The people whom the version asks, in words."""
         return format_required_people(self.sealed.steps)
 
-    @cached_property
-    def sight(self) -> RenderedPage:
-        """The version's regions as this person sees them now."""
-        return page_evidence.load_cached_regions(Regions(self.person, self.sealed))
-
     @property
     def parts(self) -> tuple[str, ...]:
-        return self.sight.parts
+        """The version's regions as this person sees them now, as HTML."""
+        regions = Regions(self.person, self.sealed)
+        return page_evidence.load_cached_regions(regions).parts
 
     @cached_property
     def rows(self) -> list[describe.ArgumentChange]:
@@ -100,7 +89,6 @@ class VersionPage:
 
     @cached_property
     def terms(self) -> list[ComparedTerm]:
-        """The terms that differ."""
         if self.older is None:
             return []
         pairs = zip(_list_terms(self.older), _list_terms(self.sealed), strict=True)
@@ -115,10 +103,8 @@ class VersionPage:
         """The agent's texts that differ; evidence is identified by its number."""
         if self.older is None:
             return []
-        before, after = (
-            _collect_agent_texts(self.older),
-            _collect_agent_texts(self.sealed),
-        )
+        before = _collect_agent_texts(self.older)
+        after = _collect_agent_texts(self.sealed)
         return [
             ComparedText(heading, before.get(heading, ""), after.get(heading, ""))
             for heading in dict.fromkeys([*before, *after])
@@ -137,9 +123,8 @@ def load_version_page(
     sealed = page_evidence.find_version(pk, newer or number)
     if sealed is None:
         raise NotFound
-    return VersionPage(
-        person, sealed, page_evidence.find_version(pk, older) if older else None
-    )
+    before = page_evidence.find_version(pk, older) if older else None
+    return VersionPage(person, sealed, before)
 
 
 def _parse_comparison(compare: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 
 from desk.alarms import detail
-from desk.request import actions, load
+from desk.request import follow_up, load
 from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import deadlines
@@ -123,7 +123,7 @@ def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> 
     deadlines.close_recall_windows()
     page = load.load_request(gate.sue, request.pk, clock.now())
     assert page.state.word == "Votes are missing. Nothing runs."
-    assert actions.may_recall(page)
+    assert follow_up.may_recall(page)
     recall.recall_approval(request_id=request.pk, person=gate.sue)
     decide(request, gate.sue)
     decide(request, gate.sam)
@@ -139,7 +139,9 @@ def test_a_window_with_its_votes_that_is_over_is_not_recalled(gate: Gate) -> Non
     request = states.recallable(gate)
     past = clock.now() - timedelta(seconds=1)
     ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
-    assert not actions.may_recall(load.load_request(gate.rita, request.pk, clock.now()))
+    assert not follow_up.may_recall(
+        load.load_request(gate.rita, request.pk, clock.now())
+    )
     with pytest.raises(errors.AlreadyRunning):
         recall.recall_approval(request_id=request.pk, person=gate.rita)
 
