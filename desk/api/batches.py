@@ -282,7 +282,7 @@ def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
     costs = sum_line_costs(page.loaded.definition, lines)
     return {
         "title": describe.format_sentence(page.title),
-        "risk": page.facts.risk,
+        "risk": page.facts.version.risk,
         "rules": page.facts.rules,
         "costs": [
             {"label": one.label, "total": one.said, "known": one.known} for one in costs

@@ -28,14 +28,6 @@ MIN_ROWS_FOR_USUAL = 4  # with fewer rows no value counts as usual
 DOMAIN_PATTERN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchConstant:
-    """An argument or fact that has the same value in every member."""
-
-    label: str
-    cell: Cell
-
-
 @dataclass(frozen=True)
 class BatchLine:
     """One member as input to the table: its arguments, its amount and the tags of its
@@ -49,6 +41,11 @@ class BatchLine:
     @cached_property
     def leaves(self) -> Mapping[str, Leaf]:
         return {leaf.path: leaf for leaf in self.subject.leaves}
+
+    def cell(self, path: str) -> Cell | None:
+        """The value at a path; None when the member has none."""
+        leaf = self.leaves.get(path)
+        return self.subject.cell(leaf) if leaf else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,8 @@ class BatchTableEntry:
 @dataclass(frozen=True, slots=True)
 class BatchTable:
     columns: Sequence[BatchColumn]
-    constants: Sequence[BatchConstant]
+    # What has the same value in every member, by label.
+    constants: Sequence[tuple[str, Cell]]
     entries: Sequence[BatchTableEntry]  # outliers first
     spreads: Sequence[ColumnDistribution]
     splits: Sequence[tuple[BatchColumn, Sequence[ColumnValue]]]
@@ -189,7 +187,8 @@ def list_differing_paths(
         path
         for path in paths
         if _find_argument_name(path, lines) in varying
-        and len({_format_typed_value(line, path) for line in lines}) > 1
+        # With the type, because values of two types can print alike.
+        and len({cell.said if (cell := line.cell(path)) else "" for line in lines}) > 1
     ]
 
 
@@ -198,18 +197,6 @@ def _find_argument_name(path: str, lines: Sequence[BatchLine]) -> str:
     path."""
     found = (line.leaves[path].name for line in lines if path in line.leaves)
     return next(found, "")
-
-
-def _format_typed_value(line: BatchLine, path: str) -> str:
-    """The value with its type, because values of two types can print alike."""
-    leaf = line.leaves.get(path)
-    return line.subject.cell(leaf).said if leaf else ""
-
-
-def _format_value(line: BatchLine, path: str) -> str:
-    """Format a member's value at a path; empty when it has none."""
-    leaf = line.leaves.get(path)
-    return line.subject.cell(leaf).text if leaf else ""
 
 
 def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
@@ -234,7 +221,8 @@ def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
 
 
 def _collect_texts(path: str, lines: Sequence[BatchLine]) -> ColumnTexts:
-    return ColumnTexts({line.id: _format_value(line, path) for line in lines})
+    cells = {line.id: line.cell(path) for line in lines}
+    return ColumnTexts({pk: cell.text if cell else "" for pk, cell in cells.items()})
 
 
 def _find_amount(line: BatchLine, path: str) -> Money | None:
@@ -264,24 +252,25 @@ def _find_number(line: BatchLine, path: str) -> Decimal | None:
 def build_cell(line: BatchLine, column: BatchColumn) -> Cell:
     if column.fact:
         return build_fact_cell(line.subject, column.fact)
-    leaf = line.leaves.get(column.path)
-    if leaf is None:
-        return NOT_GIVEN
     amount = _find_amount(line, column.path) if column.unit else None
     if amount is not None:
         return Cell(format_money(amount).rpartition(" ")[0], "number").settled
-    return line.subject.cell(leaf)
+    return line.cell(column.path) or NOT_GIVEN
 
 
 def build_fact_columns(
     lines: Sequence[BatchLine],
-) -> tuple[list[BatchColumn], list[BatchConstant]]:
+) -> tuple[list[BatchColumn], list[tuple[str, Cell]]]:
     """Build the columns of the reader's facts that the policy lists.
 
     A fact that differs becomes a column, a fact that is equal in all members a
     constant. A fact that the reader gave for no member becomes neither.
     """
-    subject, found, same = lines[0].subject, list[BatchColumn](), list[BatchConstant]()
+    subject, found, same = (
+        lines[0].subject,
+        list[BatchColumn](),
+        list[tuple[str, Cell]](),
+    )
     for name in subject.definition.review.columns:
         cells = [build_fact_cell(line.subject, name) for line in lines]
         if all(one == NOT_GIVEN for one in cells):
@@ -294,7 +283,7 @@ def build_fact_columns(
             narrow = _choose_narrow_label(label, plain)
             found.append(BatchColumn(f"before.{name}", label, plain, narrow, fact=name))
         else:
-            same.append(BatchConstant(label, cells[0]))
+            same.append((label, cells[0]))
     return found, same
 
 
@@ -306,10 +295,10 @@ def build_fact_cell(subject: Subject, name: str) -> Cell:
 
 def list_constants(
     lines: Sequence[BatchLine], columns: Sequence[BatchColumn]
-) -> list[BatchConstant]:
+) -> list[tuple[str, Cell]]:
     first, differs = lines[0], {column.path for column in columns}
     return [
-        BatchConstant(first.subject.label(path), first.subject.cell(leaf))
+        (first.subject.label(path), first.subject.cell(leaf))
         for path, leaf in first.leaves.items()
         if path not in differs
     ]

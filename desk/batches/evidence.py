@@ -85,20 +85,16 @@ def _rebuild_page(
         members=load_members_as_shown(
             batch, [ShownBatchRow(*row) for row in inputs["rows"]]
         ),
-        now=_parse_stored_time(inputs["at"]),
+        now=datetime.fromisoformat(inputs["at"]),
         told=inputs["shut"],
     )
     if len(loaded.members) != len(inputs["rows"]):
         return None
-    opened = {pk: _parse_stored_time(at) for pk, at in inputs["opened"].items()}
+    opened = {pk: datetime.fromisoformat(at) for pk, at in inputs["opened"].items()}
     chosen = frozenset(inputs["chosen"])
     selection = BatchSelection(items=chosen, made=True, changed=inputs["changed"])
     samples = BatchSamples(inputs["samples"], opened)
     return build_page(loaded, selection, kept_samples=samples)
-
-
-def _parse_stored_time(stored: str) -> datetime:
-    return datetime.fromisoformat(stored)
 
 
 def build_page_evidence(
@@ -136,7 +132,7 @@ def _build_inputs(
         "person": person,
         "at": loaded.now.isoformat(),
         "tool": {"name": tool.name, "version": tool.version, "digest": tool.digest},
-        "policy": page.facts.policy,
+        "policy": page.facts.version.policy.number,
         "rows": [[row.request, row.version, row.reading] for row in rows],
         "chosen": page.ticked.ids,
         "digest": page.ticked.digest,

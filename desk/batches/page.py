@@ -22,6 +22,7 @@ from reviews.choices import BatchStatus
 from reviews.decisions import submission
 from reviews.decisions.submission import PageToken
 from reviews.effects.wording import format_required_people
+from reviews.models import RequestVersion
 from reviews.presenters.common import build_reversibility
 from reviews.presenters.shapes import Reversibility, SentencePart
 
@@ -44,16 +45,9 @@ class BatchFacts:
     loaded: LoadedBatch
 
     @property
-    def first(self) -> BatchMember:
-        return self.loaded.members[0]
-
-    @property
-    def risk(self) -> str:
-        return self.first.version.risk
-
-    @property
-    def policy(self) -> int:
-        return self.first.version.policy.number
+    def version(self) -> RequestVersion:
+        """That of the first member, whose terms are those of all."""
+        return self.loaded.members[0].version
 
     @cached_property
     def policy_change(self) -> PolicyChange | None:
@@ -65,13 +59,13 @@ class BatchFacts:
 
     @property
     def rules(self) -> list[str]:
-        rules = [rule["text"] for rule in self.first.version.rules]
+        rules = [rule["text"] for rule in self.version.rules]
         return rules or ["Policy requires approval for this tool."]
 
     @property
     def asked(self) -> str:
         """The approvals that each member needs: `1 reviewer`."""
-        return format_required_people(self.first.version.steps)
+        return format_required_people(self.version.steps)
 
     @property
     def proposed(self) -> tuple[datetime, datetime]:
@@ -100,21 +94,12 @@ MAX_RATIONALE = 280  # characters of a rationale that differs from the usual one
 
 
 @dataclass(frozen=True, slots=True)
-class DifferentRationale:
-    """The agent's rationale for a member, where it differs from the usual one."""
-
-    id: str
-    label: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class BatchRationales:
     """The agent's rationales: untrusted text, to be printed as such."""
 
     usual: str  # that most members share
     identical: int  # how many members have it
-    different: Sequence[DifferentRationale]
+    different: Sequence[tuple[str, str]]  # by the label of the member
 
 
 def build_rationales(
@@ -124,11 +109,7 @@ def build_rationales(
     texts = {member.id: member.version.revision.rationale for member in members}
     ((usual, identical),) = Counter(texts.values()).most_common(1)
     different = [
-        DifferentRationale(
-            pk,
-            labels[pk],
-            text[:MAX_RATIONALE] + (" […]" if len(text) > MAX_RATIONALE else ""),
-        )
+        (labels[pk], text[:MAX_RATIONALE] + " […]" * (len(text) > MAX_RATIONALE))
         for pk, text in texts.items()
         if text != usual
     ]

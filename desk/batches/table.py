@@ -23,7 +23,6 @@ from . import columns
 from .columns import (
     FAR_FROM_MEDIAN,
     BatchColumn,
-    BatchConstant,
     BatchLine,
     BatchTable,
     BatchTableEntry,
@@ -120,11 +119,11 @@ def _list_shared_tags(lines: Sequence[BatchLine]) -> list[Tag]:
     return [tag for tag in lines[0].tags if tag in common]
 
 
-def _list_shared_counts(lines: Sequence[BatchLine]) -> list[BatchConstant]:
+def _list_shared_counts(lines: Sequence[BatchLine]) -> list[tuple[str, Cell]]:
     """The numeric changes that are equal in all members: `0 → 1`."""
     moves = [list(build_count_changes(line.subject)) for line in lines]
     return [
-        BatchConstant(one.label, Cell(f"{one.before.said} → {one.after.said}"))
+        (one.label, Cell(f"{one.before.said} → {one.after.said}"))
         for one in moves[0]
         if one.before and one.after and all(one in others for others in moves)
     ]

@@ -183,10 +183,8 @@ def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
 @htmx.vary_on_htmx
 def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Recall every item whose recall window is open."""
-    count = follow_up.recall_batch(
-        batch_id=load_requested_batch(request, pk).batch.pk,
-        person=require_person(request),
-    )
+    loaded = load_requested_batch(request, pk)
+    count = follow_up.recall_batch(batch_id=pk, person=loaded.person)
     approvals = format_people(count, "approval")
     messages.success(request, f"{approvals} undone. Nothing was executed.")
     return redirect_to_batch(request, pk)
@@ -196,10 +194,8 @@ def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.vary_on_htmx
 def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Try the failed items again, and nothing else."""
-    count = follow_up.retry_failed(
-        batch_id=load_requested_batch(request, pk).batch.pk,
-        person=require_person(request),
-    )
+    loaded = load_requested_batch(request, pk)
+    count = follow_up.retry_failed(batch_id=pk, person=loaded.person)
     messages.success(request, f"{format_people(count, 'item')} queued again.")
     return redirect_to_batch(request, pk)
 
@@ -208,9 +204,7 @@ def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.vary_on_htmx
 def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
     """Let the items run that wait behind a failure."""
-    follow_up.run_rest(
-        batch_id=load_requested_batch(request, pk).batch.pk,
-        person=require_person(request),
-    )
+    loaded = load_requested_batch(request, pk)
+    follow_up.run_rest(batch_id=pk, person=loaded.person)
     messages.success(request, "Remaining items resumed. Paused items still wait.")
     return redirect_to_batch(request, pk)

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
-from django.http import HttpRequest
 
 from journal.errors import AttentionCheckFailed, DomainError
 from reviews.attention_checks.questions import AttentionQuestion
@@ -39,6 +38,33 @@ class AttentionCheck:
     question: AttentionQuestion
     answers: tuple[int, ...] = ()
 
+    def build_record(self, answer: int | None) -> dict[str, Any]:
+        """What the decision keeps of it."""
+        given = [*self.answers, *([] if answer is None else [answer])]
+        right = self.question.right
+        return {"question": self.question.id, "answers": given, "right": right}
+
+    def is_missed(self, answer: int | None) -> bool:
+        """Whether the person insisted on the decision after a wrong answer."""
+        if answer is None:
+            return False
+        return not all(map(self.question.is_right, (*self.answers, answer)))
+
+    def find_refusal(self, answer: int | None) -> DomainError | None:
+        """The refusal of a first answer that is missing or wrong."""
+        if self.answers:
+            return None  # the second answer is accepted, right or wrong
+        if answer is None:
+            return AttentionCheckFailed(
+                "Answer the attention check first. Nothing was recorded."
+            )
+        if self.question.is_right(answer):
+            return None
+        return AttentionCheckFailed(
+            "Attention check failed: that is not what this request does. Nothing was "
+            f"recorded. Check: {self.question.look}."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenCheck:
@@ -47,6 +73,33 @@ class WrittenCheck:
     question: WrittenQuestion
     answer: str = ""
 
+    def build_record(self) -> dict[str, Any]:
+        """What the decision keeps of it."""
+        return {
+            "question": self.question.id,
+            "asked": f"{self.question.found}. {self.question.text}",
+            "written": self.answer,
+            "checked": bool(self.question.right),
+        }
+
+    def find_refusal(self) -> DomainError | None:
+        """A refusal until the answer is right, or long enough where nothing can check
+        it: unlike an attention check, it does not give way at the second try."""
+        if self.question.is_right(self.answer):  # guard: written-right
+            return None
+        if not self.answer:
+            return AttentionCheckFailed(
+                "Write your answer first. Nothing was recorded."
+            )
+        if self.question.right:
+            return AttentionCheckFailed(
+                "That is not what this request says. Nothing was recorded. Check:"
+                f" {self.question.look}."
+            )
+        return AttentionCheckFailed(
+            f"Write at least {SHORTEST_WRITTEN} characters. Nothing was recorded."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SentAnswers:
@@ -54,10 +107,6 @@ class SentAnswers:
 
     form: Mapping[str, str] = field(default_factory=dict)
     session: SessionBase = field(default_factory=SessionBase)
-
-    @classmethod
-    def read(cls, request: HttpRequest) -> SentAnswers:
-        return cls(request.POST, request.session)
 
     def choose(self, check: AttentionCheck | None, verdict: Verdict) -> int | None:
         """The chosen answer; None for none, and for one to the question about an
@@ -111,7 +160,7 @@ class GivenAnswers:
     """What a page asked beside the verdict, how it was answered, and the refusal of a
     wrong answer."""
 
-    question: AttentionCheck | None
+    check: AttentionCheck | None
     record: Mapping[str, Any]
     flags: Sequence[str]
     refusal: DomainError | None
@@ -125,81 +174,16 @@ def collect_answers(
     opened: datetime,
 ) -> GivenAnswers:
     """Compare what was answered with what the version of `regions` asks."""
-    question = find_attention_check(answers.session, loaded, regions, verdict, opened)
-    answer = answers.choose(question, verdict)
+    check = find_attention_check(answers.session, loaded, regions, verdict, opened)
+    record, flags, refusal = dict[str, Any](), [], None
+    if check is not None:
+        answer = answers.choose(check, verdict)
+        record, refusal = check.build_record(answer), check.find_refusal(answer)
+        flags = [MISSED] if check.is_missed(answer) else []
     written = answers.find_written_check(regions, verdict)
-    return GivenAnswers(
-        question,
-        _build_written_record(written) or _build_check_record(question, answer),
-        [MISSED] if _is_missed(question, answer) else [],
-        _refuse_wrong_answer(question, answer) or _refuse_written_answer(written),
-    )
-
-
-def _is_missed(question: AttentionCheck | None, answer: int | None) -> bool:
-    """Whether the person insisted on the decision after a wrong answer."""
-    if question is None or answer is None:
-        return False
-    given = [*question.answers, answer]
-    return not all(question.question.is_right(one) for one in given)
-
-
-def _build_check_record(
-    question: AttentionCheck | None, answer: int | None
-) -> dict[str, Any]:
-    if question is None:
-        return {}
-    given = [*question.answers, *([] if answer is None else [answer])]
-    return {
-        "question": question.question.id,
-        "answers": given,
-        "right": question.question.right,
-    }
-
-
-def _build_written_record(check: WrittenCheck | None) -> dict[str, Any]:
-    if check is None:
-        return {}
-    return {
-        "question": check.question.id,
-        "asked": f"{check.question.found}. {check.question.text}",
-        "written": check.answer,
-        "checked": bool(check.question.right),
-    }
-
-
-def _refuse_wrong_answer(
-    question: AttentionCheck | None, answer: int | None
-) -> DomainError | None:
-    if question is None or question.answers:
-        return None  # the second answer is accepted, right or wrong
-    if answer is None:
-        return AttentionCheckFailed(
-            "Answer the attention check first. Nothing was recorded."
-        )
-    if question.question.is_right(answer):
-        return None
-    return AttentionCheckFailed(
-        "Attention check failed: that is not what this request does. Nothing was "
-        f"recorded. Check: {question.question.look}."
-    )
-
-
-def _refuse_written_answer(check: WrittenCheck | None) -> DomainError | None:
-    """A refusal until the answer is right, or long enough where nothing can check it:
-    unlike an attention check, a written answer does not give way at the second try."""
-    if check is None or check.question.is_right(check.answer):  # guard: written-right
-        return None
-    if not check.answer:
-        return AttentionCheckFailed("Write your answer first. Nothing was recorded.")
-    if check.question.right:
-        return AttentionCheckFailed(
-            "That is not what this request says. Nothing was recorded. Check:"
-            f" {check.question.look}."
-        )
-    return AttentionCheckFailed(
-        f"Write at least {SHORTEST_WRITTEN} characters. Nothing was recorded."
-    )
+    if written is not None:
+        record, refusal = written.build_record(), refusal or written.find_refusal()
+    return GivenAnswers(check, record, flags, refusal)
 
 
 def record_answers(

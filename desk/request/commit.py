@@ -122,7 +122,7 @@ def attach_page_evidence(
         flags=(*flags, *fast, *narrow),
         deferred_refusal=_refuse_changed_page(page, verdict, rendered.digest),
     )
-    answers = SentAnswers.read(request)
+    answers = SentAnswers(request.POST, request.session)
     if verdict.verdict is Verdict.MODIFY:
         edit = EditExamination(answers, loaded, page, verdict, evidence)
         hasty = find_haste_refusal(loaded, page, verdict, Risk(loaded.sealed.risk))
@@ -168,7 +168,7 @@ class EditExamination:
         refusal = given.refusal or find_haste_refusal(
             loaded, self.page, verdict, Risk(made.risk)
         )
-        self.asked = regions, given.question
+        self.asked = regions, given.check
         self.examined = replace(
             self.evidence,
             check=given.record,

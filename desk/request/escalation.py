@@ -53,11 +53,8 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
     votes = Decision.objects.filter(request=request, verdict=Verdict.ESCALATE)
     vote = votes.select_related("reviewer").order_by("at").last()
     at = vote.at if vote else sealed.created_at
-    leaning = (
-        next((LEANING_WORDS[f] for f in vote.flags if f in LEANING_WORDS), "")
-        if vote
-        else ""
-    )
+    flags, took_ms = (vote.flags, vote.took_ms) if vote else ((), None)
+    leaning = next((LEANING_WORDS[flag] for flag in flags if flag in LEANING_WORDS), "")
     return EscalationPanel(
         who=str(vote.reviewer) if vote else "",
         by_verifier=vote is None or sealed.cause == "verifier",
@@ -65,9 +62,7 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
         reason=GIVEN_REASON_LABELS.get(vote.reason_code, "") if vote else "",
         note=vote.reason if vote else "",
         waited=at - request.opened_at,
-        read_for=timedelta(milliseconds=vote.took_ms)
-        if vote and vote.took_ms
-        else None,
+        read_for=timedelta(milliseconds=took_ms) if took_ms else None,
         leaning=leaning if leaning and _was_leaning_shown(loaded) else "",
         has_leaning=bool(leaning),
         answer_by=None if request.frozen_through else request.expires_at,

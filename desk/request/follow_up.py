@@ -267,10 +267,9 @@ def build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
     unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
     if execution is not None and unknown:
         settles = permissions.has_permission(loaded.person, Permission.SETTLE_UNKNOWN)
-        said = "Record what happened" if settles else "See what is known"
-        links.append(
-            OutcomeLink(said, reverse("reviews:unknown_one", args=[execution.pk]))
-        )
+        label = "Record what happened" if settles else "See what is known"
+        url = reverse("reviews:unknown_one", args=[execution.pk])
+        links.append(OutcomeLink(label, url))
     if execution is not None and loaded.is_batch_halted:
         url = reverse("reviews:batch", args=[execution.batch_id])
         links.append(OutcomeLink("Open the batch", url, testid="batch"))

@@ -45,18 +45,6 @@ KIND_LABELS = {
     NoteKind.GUIDANCE: "Guidance",
     NoteKind.ARBITRATION: "Arbitration",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One note, to be printed as plain text."""
-
-    what: str
-    who: str
-    at: datetime
-    text: str
-
-
 MESSAGE_LABELS = {
     MessageKind.QUESTION: "Question",
     MessageKind.ANSWER: "Answer",
@@ -66,13 +54,14 @@ MESSAGE_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class ConversationLine:
-    """One message, to be printed as plain text. `who` is empty for the agent's."""
+    """One note or message, to be printed as plain text. `who` is empty for the
+    agent's."""
 
     what: str
     who: str
-    round: int
     at: datetime
     text: str
+    round: int = 0  # of a message
 
 
 @dataclass(frozen=True)
@@ -82,14 +71,14 @@ class Conversation:
     loaded: LoadedRequest
 
     @cached_property
-    def remarks(self) -> list[Remark]:
+    def remarks(self) -> list[ConversationLine]:
         """The notes that this person may read, oldest first."""
         loaded = self.loaded
         if not loaded.remarked:
             return []
         rows = _select_readable(loaded).select_related("author").order_by("at", "pk")
         return [
-            Remark(
+            ConversationLine(
                 KIND_LABELS[NoteKind(row.kind)],
                 format_name(loaded, row.author),
                 row.at,
@@ -106,9 +95,9 @@ class Conversation:
             ConversationLine(
                 MESSAGE_LABELS[MessageKind(message.kind)],
                 format_name(self.loaded, message.author) if message.author else "",
-                message.round,
                 message.at,
                 message.text,
+                message.round,
             )
             for message in self.loaded.dialogue.messages
         ]

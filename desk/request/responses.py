@@ -62,7 +62,7 @@ def build_requested_page(
     """Build the page for what the browser shows already."""
     before = find_page_on_screen(request, loaded)
     screen = replace(screen, before=before, partial=partial)
-    answers = SentAnswers.read(request)
+    answers = SentAnswers(request.POST, request.session)
     page = build_page(loaded, screen, act, answers, is_preview=is_preview)
     tool = urlencode({"tool": loaded.request.proposal.tool_name})
     frame.get_frame(request).stop_url = f"{page.stop_url}?{tool}"

@@ -3,7 +3,7 @@ versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,19 +18,10 @@ from ..components.regions import CAUSE_WORDS, Regions
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedTerm:
-    """One term of the request, such as its risk, in both versions."""
+class ComparedText:
+    """A text that differs, in both versions."""
 
     label: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedText:
-    """What the agent said in both versions: untrusted text."""
-
-    heading: str
     before: str
     after: str
 
@@ -88,27 +79,26 @@ class VersionPage:
         return describe.list_page_changes(self.older.revision, self.sealed.revision)
 
     @cached_property
-    def terms(self) -> list[ComparedTerm]:
-        if self.older is None:
-            return []
-        pairs = zip(_list_terms(self.older), _list_terms(self.sealed), strict=True)
-        return [
-            ComparedTerm(label, before, after)
-            for (label, before), (_, after) in pairs
-            if before != after
-        ]
+    def terms(self) -> list[ComparedText]:
+        """The terms that differ, such as the risk."""
+        return self._compare(_collect_terms)
 
     @cached_property
     def words(self) -> list[ComparedText]:
-        """The agent's texts that differ; evidence is identified by its number."""
+        """The agent's texts that differ, which are untrusted; evidence is identified by
+        its number."""
+        return self._compare(_collect_agent_texts)
+
+    def _compare(
+        self, collect: Callable[[RequestVersion], dict[str, str]]
+    ) -> list[ComparedText]:
         if self.older is None:
             return []
-        before = _collect_agent_texts(self.older)
-        after = _collect_agent_texts(self.sealed)
+        before, after = collect(self.older), collect(self.sealed)
         return [
-            ComparedText(heading, before.get(heading, ""), after.get(heading, ""))
-            for heading in dict.fromkeys([*before, *after])
-            if before.get(heading, "") != after.get(heading, "")
+            ComparedText(label, before.get(label, ""), after.get(label, ""))
+            for label in dict.fromkeys([*before, *after])
+            if before.get(label, "") != after.get(label, "")
         ]
 
 
@@ -133,16 +123,16 @@ def _parse_comparison(compare: str) -> tuple[int, int]:
     return (int(before), int(after)) if dots and sane else (0, 0)
 
 
-def _list_terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
-    yield "Risk", sealed.risk
-    yield "Tier", sealed.tier
-    yield "Required", format_required_people(sealed.steps)
-    yield (
-        "Rules",
-        "; ".join(rule["text"] for rule in sealed.rules) or "minimum for this tool",
-    )
-    yield "Expires", f"{sealed.expires_at:%Y-%m-%d %H:%M:%S} UTC"
-    yield "Policy", f"v{sealed.policy.number}"
+def _collect_terms(sealed: RequestVersion) -> dict[str, str]:
+    rules = "; ".join(rule["text"] for rule in sealed.rules)
+    return {
+        "Risk": sealed.risk,
+        "Tier": sealed.tier,
+        "Required": format_required_people(sealed.steps),
+        "Rules": rules or "minimum for this tool",
+        "Expires": f"{sealed.expires_at:%Y-%m-%d %H:%M:%S} UTC",
+        "Policy": f"v{sealed.policy.number}",
+    }
 
 
 def _collect_agent_texts(sealed: RequestVersion) -> dict[str, str]:

@@ -46,8 +46,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = load_requested(request, pk)
     armed_before = request.GET.get("from", "")
     if armed_before in {*Verdict, *MESSAGE_PANELS}:
-        act = PersonAct(focus=f"verb-{armed_before}")
-        return render_page(request, loaded, act)
+        return render_page(request, loaded, PersonAct(focus=f"verb-{armed_before}"))
     if armed_before == EXTENSION_PANEL:
         return render_page(request, loaded, PersonAct(focus="extend"))
     since = parse_version(request.GET.get("since", "")) or 0

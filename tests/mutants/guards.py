@@ -777,7 +777,7 @@ GUARDS = [
     Guard(
         "a wrong written answer is refused at every try",
         "desk/request/attention.py",
-        "_refuse_written_answer",
+        "WrittenCheck.find_refusal",
         "written-right",
         ALWAYS,
         WRITTEN,

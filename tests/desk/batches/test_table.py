@@ -38,7 +38,7 @@ def reasons(table: BatchTable, number: int) -> Sequence[str]:
 def test_what_is_equal_stands_once_and_what_differs_in_columns() -> None:
     table = build(*[line(n, amount=f"{n + 7}.00", note="late") for n in range(4)])
     assert [column.path for column in table.columns] == ["customer", "amount"]
-    said = {one.label: one.cell.text for one in table.constants}
+    said = {label: cell.text for label, cell in table.constants}
     assert said == {"Currency": "USD", "Note": "late"}
 
 
@@ -151,7 +151,7 @@ def test_the_facts_that_the_policy_names_are_columns_or_the_same_for_all() -> No
         "Owner 1",
         "6.91 USD",
     ]
-    same = {one.label: one.cell.text for one in table.constants}
+    same = {label: cell.text for label, cell in table.constants}
     assert same["City"] == "Larkhaven, OH"
     assert "Gone" not in same
 
