@@ -1,5 +1,5 @@
 """The members of a batch as rows of its table, one of them opened in it, and the
-samples that must be opened before an approval (ux.md 4.3).
+samples that must be opened before an approval.
 
 The gate picks the samples by a keyed hash, so that neither the agent nor the reviewer
 can predict them.

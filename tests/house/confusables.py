@@ -1,7 +1,7 @@
 """Writes reviews/presenters/confusables.txt: Unicode's table of confusables, with each
 prototype once.
 
-`python -m tests.house.confusables FILE`, where FILE is `confusables.txt` of the Unicode
+`python -m tests.house.confusables FILE`, where FILE is the table of the Unicode
 Security Mechanisms (UTS 39).
 """
 

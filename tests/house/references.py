@@ -38,10 +38,13 @@ FILE = re.compile(
     rf"\.(?:{ENDINGS}))(?![\w/(-]|\.\w)"
 )
 FOLDER = re.compile(
-    r"`((?:agents|bench|chaos|client|demo|docs|hitl|journal|policies|reviews"
-    r"|templates|tests)/(?:[\w-]+/)*[\w-]*)`"
+    r"`((?:agents|assurance|bench|chaos|client|demo|desk|docs|hitl|journal"
+    r"|notifications|policies|reviews|stats|templates|tests)/(?:[\w-]+/)*[\w-]*)`"
 )
-MODULE = re.compile(r"`((?:agents|hitl|journal|policies|reviews)(?:\.\w+)+)`")
+MODULE = re.compile(
+    r"`((?:agents|assurance|desk|hitl|journal|notifications|policies|reviews|stats)"
+    r"(?:\.\w+)+)`"
+)
 CLAIM = re.compile(r"(?<![\w#./&-])([GIT][1-9]\d?)(?![\w%-]|\.\d)")
 BARE_INVARIANT = re.compile(r"(?<![\w#./&-])(I[1-9]\d?)(?![\w%-]|\.\d)")
 CITED_INVARIANT = re.compile(r"docs/invariants\.md\s+I\d+(?:(?:,\s|\sand\s)I\d+)*")
