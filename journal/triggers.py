@@ -1,6 +1,7 @@
 """Database triggers that enforce the rules on writers that bypass this code.
 
-Migrations use these functions, and tests freeze the SQL they return.
+Migrations of a release use these functions: for the arguments that those migrations
+give, their SQL does not change any more.
 """
 
 from __future__ import annotations

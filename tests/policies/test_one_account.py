@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-from importlib import import_module
-from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError
 
 from journal.errors import Conflict, InvalidInput
 from journal.log import Actor
@@ -75,18 +72,6 @@ def test_the_database_refuses_it_too(gate: Gate) -> None:
 def test_accounts_without_an_address_are_many(gate: Gate) -> None:
     factories.person("bot1", Role.AUDITOR, email="")
     factories.person("bot2", Role.AUDITOR, email="")
-
-
-def test_the_migration_names_accounts_that_share_an_address(gate: Gate) -> None:
-    migration: Any = import_module("policies.migrations.0003_one_account_an_address")
-    migration.refuse_shared_addresses(apps, None)
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("DROP INDEX person_one_account")
-        factories.person("sue.l", Role.SUPERVISOR, email="SUE@example.com")
-        with pytest.raises(RuntimeError, match=r"sue, sue\.l"):
-            migration.refuse_shared_addresses(apps, None)
-        transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("email", SAME)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connection
 
 from journal import clock, errors, log
@@ -32,7 +30,6 @@ from reviews.models import (
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.journal import history
 from tests.reviews import states
 from tests.reviews.standing_grants.allowing import (
     allow_tags,
@@ -396,21 +393,6 @@ def test_every_real_vote_has_its_record_and_its_seal(gate: Gate, name: str) -> N
         assert run_one(execution)[0] == "succeeded"
 
 
-def test_votes_of_the_previous_release_are_sealed_by_the_migration(gate: Gate) -> None:
-    by_two(gate)
-    forged = propose(gate.agent, amount=LARGE, customer="C-2").request
-    forge_vote(forged, gate.sue)
-    with history.past():
-        Decision.objects.update(seal="")
-    migration = import_module("reviews.migrations.0048_sealed_votes")
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    with connection.schema_editor() as editor:
-        migration.seal_cast(apps, editor)
-    assert Decision.objects.get(request=forged).seal == ""
-    assert run_one(Execution.objects.get())[0] == "succeeded"
-
-
 # Standing grants
 
 
@@ -457,18 +439,3 @@ def test_a_use_of_an_unrecorded_standing_grant_is_refused(gate: Gate) -> None:
     worlds.rewrite(StandingGrant, real.pk, budget=99)
     assert run_one(execution) == ("refused", "standing_unrecorded")
     assert alarm_facts()["code"] == "standing_unrecorded"
-
-
-def test_standing_grants_of_the_previous_release_are_sealed(gate: Gate) -> None:
-    allow_tags(gate, uses=3)
-    request = tag(gate).request
-    real = issue(gate, request)
-    worlds.rewrite(StandingGrant, real.pk, seal="")
-    forged = forge_standing_grant(gate, request)
-    migration = import_module("policies.migrations.0011_sealed_standing_grants")
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    with connection.schema_editor() as editor:
-        migration.seal_issued(apps, editor)
-    sealed = dict(StandingGrant.objects.values_list("pk", "seal"))
-    assert sealed == {real.pk: real.seal, forged.pk: ""}

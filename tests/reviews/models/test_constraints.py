@@ -39,8 +39,6 @@ PLACES = [
     for status, reach in reached.items()
 ]
 REVIEWS = importlib.import_module("reviews.migrations.0002_triggers")
-ALARMS = importlib.import_module("reviews.migrations.0003_standing_alarms")
-REPAIRS = importlib.import_module("reviews.migrations.0006_looked_up_reversed_repaired")
 AGENTS = importlib.import_module("agents.migrations.0002_triggers")
 POLICIES = importlib.import_module("policies.migrations.0002_triggers")
 BACKED = [
@@ -50,8 +48,8 @@ BACKED = [
     (agents_transitions.thread, AGENTS.THREAD),
     (versions.machine, POLICIES.POLICY),
     (transitions.batch, REVIEWS.BATCH),
-    (transitions.alarm, ALARMS.ALARM),
-    (transitions.repair, REPAIRS.REPAIR),
+    (transitions.alarm, REVIEWS.ALARM),
+    (transitions.repair, REVIEWS.REPAIR),
 ]
 NAMES = [machine.name for machine, _, _ in REACHED]
 
