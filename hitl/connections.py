@@ -33,7 +33,7 @@ ROUTES = {
     "hitl.tasks.pulse_effects": {"queue": EFFECTS},
     "hitl.tasks.audit_one": {"queue": INQUIRIES},
     "hitl.tasks.look_up_one": {"queue": INQUIRIES},
-    "hitl.tasks.mail_*": {"queue": LETTERS},
+    "hitl.tasks.notify_people": {"queue": LETTERS},
     "hitl.tasks.send_*": {"queue": LETTERS},
     "hitl.tasks.write_export": {"queue": LETTERS},
     "hitl.tasks.write_dataset": {"queue": LETTERS},

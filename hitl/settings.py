@@ -159,8 +159,6 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "incident.declared": ("hitl.tasks.freeze_deadlines",),
     "stop.raised": ("hitl.tasks.enforce_stop",),
 }
-# Tasks without a route that rows of an earlier release name; the sweep sends them too.
-OUTBOX_FORMER_TASKS = events.FORMER_TASKS
 
 # People.
 AUTH_USER_MODEL = "policies.Person"

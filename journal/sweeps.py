@@ -36,7 +36,6 @@ def send_due_messages() -> int:
     the broker accepted. The sweep ends at the first that the broker does not accept.
     Caller holds no transaction."""
     tasks = {task for route in settings.OUTBOX_ROUTES.values() for task in route}
-    tasks.update(settings.OUTBOX_FORMER_TASKS)
     sent = 0
     for together in dispatch.group_by_queue(sorted(tasks)):
         given, took_all = _send_for_queue(together)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import partial
 
 # One task plans the notices of all channels. Each notice is then sent on its own.
-CHANNEL_TASKS = ("hitl.tasks.mail_people",)
+CHANNEL_TASKS = ("hitl.tasks.notify_people",)
 
 
 class Audience(StrEnum):
@@ -78,25 +78,3 @@ EVENTS: Mapping[str, NotificationEvent] = {
 
 NOTICE_TITLES = {event.kind: event.title for event in EVENTS.values() if event.title}
 WAITING_KINDS = frozenset(event.kind for event in EVENTS.values() if event.waits)
-
-# The mail tasks of the release before, one for each event. That release wrote outbox
-# rows and messages with these names, so they are aliases of `mail_people` until the
-# release after next: remove them in 0.2.0.
-FORMER_TASKS = (
-    "hitl.tasks.mail_alarm",
-    "hitl.tasks.mail_announced",
-    "hitl.tasks.mail_assigned",
-    "hitl.tasks.mail_broken",
-    "hitl.tasks.mail_due_soon",
-    "hitl.tasks.mail_escalated",
-    "hitl.tasks.mail_freed",
-    "hitl.tasks.mail_handed_over",
-    "hitl.tasks.mail_incident",
-    "hitl.tasks.mail_offered",
-    "hitl.tasks.mail_opened",
-    "hitl.tasks.mail_returned",
-    "hitl.tasks.mail_revoked",
-    "hitl.tasks.mail_revoked_effect",
-    "hitl.tasks.mail_settled",
-    "hitl.tasks.mail_unknown",
-)

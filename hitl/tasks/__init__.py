@@ -14,7 +14,7 @@ from .executions import (
     recover_leases,
     run_execution,
 )
-from .notifications import mail_people, send_digest, send_notice, send_test
+from .notifications import notify_people, send_digest, send_notice, send_test
 from .sweeps import (
     choose_second_reviews,
     close_recall_windows,
@@ -61,7 +61,7 @@ __all__ = [
     "lapse_unanswered",
     "look_up_one",
     "look_up_unknown",
-    "mail_people",
+    "notify_people",
     "prune",
     "pulse_effects",
     "queue_executions",

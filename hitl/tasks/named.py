@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from celery import shared_task
 
 
-def task(
-    *, former_names: Iterable[str] = (), **options: Any
-) -> Callable[[Callable[..., Any]], Any]:
+def task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Register a Celery task as `hitl.tasks.<function>`, whatever its module.
 
-    Outbox rows, the beat schedule and workers of another release use that name. The
-    function also handles messages for its `former_names`. `options` go to Celery's
-    `shared_task`.
+    Outbox rows, the beat schedule and workers of another release use that name.
+    `options` go to Celery's `shared_task`.
     """
 
     def make(function: Callable[..., Any]) -> Any:
-        for former in former_names:
-            shared_task(name=former, **options)(function)
         name = f"hitl.tasks.{function.__name__}"
         return shared_task(name=name, **options)(function)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from journal import outbox
 from notifications import delivery, plan
-from notifications.events import FORMER_TASKS
 
 from .named import task
 
 
-@task(former_names=FORMER_TASKS)
-def mail_people(message_id: int) -> None:
+@task()
+def notify_people(message_id: int) -> None:
     """Notify people of any event in `notifications.events.EVENTS`, on every
-    channel. The name is older than the other channels."""
+    channel."""
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.notify_of_event(message)

@@ -60,7 +60,7 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
         "hitl.tasks.run_execution",
     }
     letters = {name for name, queue in queues.items() if queue == connections.LETTERS}
-    assert {*CHANNEL_TASKS, *settings.OUTBOX_FORMER_TASKS} <= letters
+    assert set(CHANNEL_TASKS) <= letters
     assert not letters & {*SWEEPS, "hitl.tasks.enforce_stop"}
     assert queue_of("forged.task") == connections.SWEEPS
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import redis
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -112,20 +111,11 @@ def test_a_full_queue_hides_no_other() -> None:
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
     dispatch.fill_queue(
-        "hitl.tasks.mail_people", map(str, range(dispatch.MAX_QUEUED - 3))
+        "hitl.tasks.notify_people", map(str, range(dispatch.MAX_QUEUED - 3))
     )
     overdue(MAIL, 10)
     assert [sweeps.send_due_messages(), sweeps.send_due_messages()] == [3, 0]
-    assert dispatch.count_free_slots("hitl.tasks.mail_people") == 0
-
-
-def test_what_an_earlier_release_promised_is_sent_by_the_name_it_wrote() -> None:
-    former = list(settings.OUTBOX_FORMER_TASKS)
-    promised = overdue(MAIL, len(former))
-    for pk, task in zip(promised, former, strict=True):
-        OutboxMessage.objects.filter(pk=pk).update(task=task)
-    assert sweeps.send_due_messages() == len(former)
-    assert [one.headers["task"] for one in taken("letters")] == former
+    assert dispatch.count_free_slots("hitl.tasks.notify_people") == 0
 
 
 def test_a_message_costs_no_query_of_its_own() -> None:

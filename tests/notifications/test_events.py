@@ -1,5 +1,4 @@
-"""Every event that people are told of stands in the table, and reaches them by the task
-of today and by the one that an earlier release wrote down."""
+"""Every event that people are told of stands in the table, and reaches them."""
 
 from __future__ import annotations
 
@@ -8,9 +7,6 @@ import ast
 import pytest
 from django.conf import settings
 
-from hitl import tasks
-from hitl.celery import app
-from journal.models import OutboxMessage
 from notifications import events
 from notifications.events import EVENTS
 from reviews.transitions import MACHINES
@@ -24,25 +20,6 @@ NOBODY = {
     *("execution.queued", "export.asked", "incident.declared", "request.batchable"),
     "dataset.consented",
     *("notice.digest", "notice.due", "notice.test", "stop.raised"),
-}
-# What the release before routed each event to. Never to be changed, only deleted.
-FORMERLY = {
-    "request.opened": "mail_opened",
-    "request.escalated": "mail_escalated",
-    "request.returned": "mail_returned",
-    "request.assigned": "mail_assigned",
-    "request.freed": "mail_freed",
-    "request.offered": "mail_offered",
-    "request.broken": "mail_broken",
-    "request.handed_over": "mail_handed_over",
-    "request.due_soon": "mail_due_soon",
-    "request.settled": "mail_settled",
-    "proposal.announced": "mail_announced",
-    "execution.unknown": "mail_unknown",
-    "alarm.raised": "mail_alarm",
-    "request.revoked": "mail_revoked",
-    "execution.revoked": "mail_revoked_effect",
-    "incident.told": "mail_incident",
 }
 
 
@@ -76,26 +53,3 @@ def test_every_event_reaches_people_under_its_title(gate: Gate, topic: str) -> N
     assert "sue" in dict(told())
     title = EVENTS[topic].title or "Deadlines are paused"
     assert all(title.startswith(words.partition(",")[0]) for _, words in told())
-
-
-def test_no_name_of_an_earlier_task_is_forgotten() -> None:
-    former = {f"hitl.tasks.{name}" for name in FORMERLY.values()}
-    assert set(events.FORMER_TASKS) == set(settings.OUTBOX_FORMER_TASKS) == former
-
-
-@pytest.mark.parametrize("topic", FORMERLY)
-def test_every_earlier_task_still_reaches_the_same_people(
-    gate: Gate, topic: str
-) -> None:
-    OCCASIONS[topic](gate)
-    rows = OutboxMessage.objects.filter(topic=topic)
-    rows.update(task=f"hitl.tasks.{FORMERLY[topic]}")
-    for row in rows:
-        tasks.mail_people(row.pk)  # it is not addressed to this one
-    assert told() == []
-    for _ in range(2):  # the broker repeats itself
-        for row in rows:
-            app.tasks[row.task](row.pk)
-    assert "sue" in dict(told())
-    assert len(set(told())) == len(told())
-    assert not rows.filter(done_at=None).exists()

@@ -239,11 +239,11 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     monkeypatch.setattr(EmailMessage, "send", fails)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SMTPException):
-        tasks.mail_people(message.pk)
+        tasks.notify_people(message.pk)
     assert told() == ["sam", "sue", "tom"]
     monkeypatch.undo()
     OutboxMessage.objects.update(held_until=None)
-    tasks.mail_people(message.pk)
+    tasks.notify_people(message.pk)
     assert told() == ["rita", "sam", "sue", "tom"]
 
 
@@ -261,7 +261,7 @@ def test_a_time_limit_is_no_dead_address(
     monkeypatch.setattr(EmailMessage, "send", slow)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SoftTimeLimitExceeded):
-        tasks.mail_people(message.pk)
+        tasks.notify_people(message.pk)
     assert len(tried) == 1
 
 
@@ -281,7 +281,7 @@ def test_some_who_hang_keep_nobody_from_theirs_for_long(
     for _ in range(60):  # each finds Tom first with one in four
         OutboxMessage.objects.update(held_until=None)
         with contextlib.suppress(SoftTimeLimitExceeded):
-            tasks.mail_people(message.pk)
+            tasks.notify_people(message.pk)
     assert told() == ["tom"]
 
 
@@ -305,13 +305,13 @@ def test_what_was_planned_before_a_death_is_let_go_when_it_moved_on(
     message = OutboxMessage.objects.get(topic=topic)
     monkeypatch.setattr(EmailMessage, "send", _dies)
     with pytest.raises(SMTPException):
-        tasks.mail_people(message.pk)
+        tasks.notify_people(message.pk)
     monkeypatch.undo()
     planned = list(Notice.objects.values_list("pk", flat=True))
     assert planned
     moves_on()
     OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
-    tasks.mail_people(message.pk)
+    tasks.notify_people(message.pk)
     left = Notice.objects.filter(pk__in=planned).values_list("let_go", flat=True)
     assert set(left) == {"settled"}
 

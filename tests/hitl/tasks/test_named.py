@@ -15,11 +15,10 @@ def ours() -> set[str]:
 def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
     """A worker of another release knows it by that name."""
     here = {f"hitl.tasks.{name}" for name in tasks.__all__}
-    assert ours() == here | set(settings.OUTBOX_FORMER_TASKS)
+    assert ours() == here
 
 
 def test_every_promise_is_a_task() -> None:
     promised = {name for names in settings.OUTBOX_ROUTES.values() for name in names}
-    promised |= set(settings.OUTBOX_FORMER_TASKS)
     named = {n for n in promised | set(SWEEPS) if n.startswith("reviews.")}
     assert named <= ours()

@@ -64,8 +64,8 @@ def test_an_escalation_goes_to_supervisors_only(gate: Gate) -> None:
 def test_a_message_handled_twice_mails_once(gate: Gate) -> None:
     propose(gate.agent)
     message = OutboxMessage.objects.get()
-    tasks.mail_people(message.pk)
-    tasks.mail_people(message.pk)
+    tasks.notify_people(message.pk)
+    tasks.notify_people(message.pk)
     assert len(mail.outbox) == 4
 
 

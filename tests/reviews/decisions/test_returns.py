@@ -168,7 +168,7 @@ def test_a_return_waits_for_who_holds_it_and_frees_ones_own(gate: Gate) -> None:
 
 
 def mailed(topic: str) -> None:
-    tasks.mail_people(OutboxMessage.objects.get(topic=topic).pk)
+    tasks.notify_people(OutboxMessage.objects.get(topic=topic).pk)
 
 
 def test_the_reviewers_are_told_of_a_return(gate: Gate, mailoutbox: Any) -> None:

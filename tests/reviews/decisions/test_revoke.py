@@ -207,7 +207,7 @@ def test_people_hear_of_it(gate: Gate) -> None:
     revoke(gate)
     for topic in ("request.revoked", "execution.revoked"):
         for message in OutboxMessage.objects.filter(topic=topic):
-            tasks.mail_people(message.pk)
+            tasks.notify_people(message.pk)
     subjects = {(one.to[0], one.subject) for one in mail.outbox}
     gone = f"{NOTICE_TITLES['cancelled']}: pay ({execution.pk})"
     by = f"{asked.expires_at:%Y-%m-%d %H:%M} UTC"

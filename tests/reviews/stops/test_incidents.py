@@ -260,8 +260,8 @@ def test_it_is_recorded_and_its_supervisors_hear_of_it(gate: Gate) -> None:
         "incident.ended",
     ]
     for message in OutboxMessage.objects.filter(topic="incident.told"):
-        tasks.mail_people(message.pk)
-        tasks.mail_people(message.pk)  # the broker repeats itself
+        tasks.notify_people(message.pk)
+        tasks.notify_people(message.pk)  # the broker repeats itself
     assert sorted(
         (one.to[0], one.subject.partition(":")[0]) for one in mail.outbox
     ) == [
