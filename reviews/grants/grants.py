@@ -19,19 +19,13 @@ from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from reviews.models.base import new_grant_id
 
 from . import sequence, uncertain
-from .tokens import (
-    build_legacy_token,
-    hash_legacy_token,
-    load_grant_by_token,
-    load_token,
-)
+from .tokens import load_grant_by_token, load_token
 
 __all__ = [
     "NO_CONDITIONS",
     "ExpectedValue",
     "GrantConditions",
     "compute_idempotency_key",
-    "hash_legacy_token",
     "issue_grant",
     "issue_request_grants",
     "join_conditions",
@@ -180,13 +174,11 @@ def _create_grants(
 
 
 def _build_grant(permit: _Permit, now: datetime) -> Grant:
-    grant_id = new_grant_id()
     return Grant(
-        id=grant_id,
+        id=new_grant_id(),
         proposal=permit.proposal,
         revision=permit.revision,
         action_hash=permit.revision.action_hash,
-        token_hash=hash_legacy_token(build_legacy_token(grant_id)),
         issued_at=now,
         expires_at=_compute_window_end(permit, now),
         not_before=permit.conditions.not_before,

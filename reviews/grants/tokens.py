@@ -10,9 +10,7 @@ tokens stay valid across a key rotation. These keys never sign the audit log.
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -157,17 +155,13 @@ def load_grant_by_token(value: str, *, agent: str) -> Grant:
     Raises NotFound, or GrantExpired when the grant's window was moved after the token
     was built.
     """
-    grant = (
-        _load_by_signed_token(value)
-        if value.count(".") == 2
-        else _load_by_legacy_token(value)
-    )
+    grant = _load_by_token(value)
     if grant.proposal.agent != agent:
         raise NotFound
     return grant
 
 
-def _load_by_signed_token(value: str) -> Grant:
+def _load_by_token(value: str) -> Grant:
     try:
         said = verify_token(value)
     except ForgedToken:
@@ -184,26 +178,9 @@ def _load_by_signed_token(value: str) -> Grant:
     return grant
 
 
-def _load_grant(grant_id: Any, **more: str) -> Grant:
+def _load_grant(grant_id: Any) -> Grant:
     rows = Grant.objects.select_related("proposal", "revision__tool", "execution")
-    grant = rows.filter(pk=grant_id, **more).first()
+    grant = rows.filter(pk=grant_id).first()
     if grant is None:
         raise NotFound
     return grant
-
-
-# The previous release redeems `<grant id>.<MAC>` and finds a grant by the token's hash.
-# During an upgrade both releases run, and each redeems the other's tokens.
-def build_legacy_token(grant_id: str) -> str:
-    """The grant's token in the format of the previous release."""
-    mac = hmac.new(settings.COUNTERSEAL.grant_key, grant_id.encode(), hashlib.sha256)
-    return f"{grant_id}.{base64.urlsafe_b64encode(mac.digest()).decode().rstrip('=')}"
-
-
-def hash_legacy_token(value: str) -> str:
-    """The hash under which a grant stores its token of the previous release."""
-    return "sha256:" + hashlib.sha256(value.encode()).hexdigest()
-
-
-def _load_by_legacy_token(value: str) -> Grant:
-    return _load_grant(value.partition(".")[0], token_hash=hash_legacy_token(value))

@@ -256,7 +256,7 @@ class Migration(migrations.Migration):
         fixed(
             "reviews_grant",
             [
-                *["id", "revision_id", "action_hash", "token_hash"],
+                *["id", "revision_id", "action_hash"],
                 *["not_before", "expected", "standing_grant_id"],
             ],
             rules=shortening("issued_at", "expires_at"),

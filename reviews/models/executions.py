@@ -36,7 +36,6 @@ class Grant(models.Model):
     )
     action_hash = models.CharField(max_length=80)
     status = models.CharField(max_length=8, choices=build_choices(GrantStatus))
-    token_hash = models.CharField(max_length=80)
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()  # also the end of the execution window
     # Conditions of the approvals: the start of the window, if it is later than the

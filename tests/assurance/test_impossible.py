@@ -21,7 +21,7 @@ from reviews.dialogue import messages
 from reviews.executions import claims, redeem, run
 from reviews.grants import grants
 from reviews.grants.grants import NO_CONDITIONS
-from reviews.grants.tokens import build_legacy_token
+from reviews.grants.tokens import sign_claims
 from reviews.models import ApprovalRequest, BatchItem, Execution, Grant, Proposal
 from reviews.standing_grants import issuance
 from reviews.stops import stops
@@ -126,7 +126,7 @@ def supersede(gate: Gate, request: ApprovalRequest) -> None:
 
 
 def redeem_grant(gate: Gate, request: ApprovalRequest) -> None:
-    token = build_legacy_token(f"g-{request.proposal_id}")
+    token = sign_claims({"jti": f"g-{request.proposal_id}"})
     redeem.redeem_grant(token=token, agent=gate.agent.slug)
 
 

@@ -93,7 +93,7 @@ def _of_requests(gate: Gate) -> Copies:
         (held, {"request_id": "'r-' || n", **free}),
         (
             done.grant,
-            {"id": "'g-' || n", "token_hash": "'h-' || n", "revision_id": "-n", **own},
+            {"id": "'g-' || n", "revision_id": "-n", **own},
         ),
         (Execution.objects.get(pk=done.pk), {"id": "'x-' || n", **grant, **ended}),
         (

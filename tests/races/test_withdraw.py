@@ -71,9 +71,7 @@ def test_a_withdrawal_during_the_verdict_revokes_the_grant(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposal = propose(gate.agent)
-    rival = while_held(
-        monkeypatch, grants, "build_legacy_token", withdrawing(gate, proposal)
-    )
+    rival = while_held(monkeypatch, grants, "new_grant_id", withdrawing(gate, proposal))
     decide(proposal.request, gate.rita)
     assert rival.result.won
     assert check_consistent(proposal).status == RequestStatus.AUTHORIZED

@@ -437,7 +437,6 @@ def _make_executions(execution: Execution, reversal: Model, stop: Model) -> None
         id="'g-' || n",
         proposal_id="'p-' || n",
         revision_id=newest,
-        token_hash="'h-' || n",
     )
     copy(
         execution,

@@ -1,5 +1,4 @@
-"""Signed grants: bound to everything their row says, through a change of keys and of
-releases."""
+"""Signed grants: bound to everything their row says, through a change of keys."""
 
 from __future__ import annotations
 
@@ -48,7 +47,6 @@ def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None
     grant = deployment(gate)
     token = grants.load_token(grant.pk)
     assert token == grants.load_token(grant.pk), "the same whenever it is asked for"
-    assert token not in grant.token_hash
     assert jwt.get_unverified_header(token) == {
         "alg": "EdDSA",
         "kid": tokens.build_jwk_set()["keys"][0]["kid"],
@@ -270,24 +268,3 @@ def test_a_keys_name_is_its_thumbprint(settings: Any) -> None:
     (key,) = tokens.build_jwk_set()["keys"]
     assert key["x"] == "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
     assert key["kid"] == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
-
-
-# The previous release.
-def test_what_the_previous_release_gave_out_is_redeemed(gate: Gate) -> None:
-    grant = deployment(gate)
-    token = tokens.build_legacy_token(grant.pk)
-    assert grants.load_grant_by_token(token, agent="riley") == grant
-    with pytest.raises(errors.NotFound):
-        grants.load_grant_by_token(token, agent="robin")
-    with pytest.raises(errors.NotFound):
-        grants.load_grant_by_token(token[:-2] + "AA", agent="riley")
-    redeemed(token)
-    with pytest.raises(errors.GrantSpent):
-        redeem.redeem_grant(token=token, agent="riley")
-
-
-def test_the_previous_release_finds_a_grant_by_the_hash_it_knows(gate: Gate) -> None:
-    """Its own query, of reviews/grants/grants.py as it was."""
-    grant = deployment(gate)
-    value = tokens.hash_legacy_token(tokens.build_legacy_token(grant.pk))
-    assert Grant.objects.get(token_hash=value, proposal__agent="riley") == grant
