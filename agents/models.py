@@ -124,8 +124,8 @@ class Checkpoint(models.Model):
     blob_digest = models.CharField(max_length=80, blank=True)
     blob_bytes = models.PositiveIntegerField(default=0)
     resume_at = models.CharField(max_length=128, blank=True)
-    # The repair that made this version; null when the agent sent it.
-    repair = models.CharField(max_length=40, null=True)  # noqa: DJ001 a later column
+    # The repair that made this version; empty when the agent sent it.
+    repair = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:

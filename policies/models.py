@@ -222,8 +222,7 @@ class Observation(models.Model):
     amount_minor = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3, blank=True)
     at = models.DateTimeField()
-    # The previous release inserts rows without it; they count from their insertion.
-    ran_by = models.DateTimeField(db_default=Now())
+    ran_by = models.DateTimeField()
     # True once the effect may have run. Then only evidence that it did not run takes
     # the proposal out of the sums.
     ran = models.BooleanField(default=False, db_default=False)

@@ -121,12 +121,12 @@ class Readings:
 
 
 _DAILY = """
-SELECT measure, risk, day, bins FROM reviews_rollup
+SELECT measure, risk, day, bins FROM reviews_metricrollup
 WHERE measure = ANY (%(measures)s) AND tool = %(tool)s AND risk = ANY (%(risks)s)
   AND day BETWEEN %(first)s AND %(last)s
 """
 _SLICES = """
-SELECT measure, tool, risk, bins FROM reviews_rollup
+SELECT measure, tool, risk, bins FROM reviews_metricrollup
 WHERE measure = ANY (%(measures)s) AND tool <> ''
   AND (%(tool)s = '' OR tool = %(tool)s)
   AND (risk = %(risk)s OR %(risk)s = '' AND measure = ANY (%(crossed)s))

@@ -73,13 +73,8 @@ def _dump_keyed_body(body: ProposalIn) -> dict[str, Any]:
     """Return the part of a body that its key's fingerprint covers.
 
     `traceparent` is left out: a repeated call may come from another span.
-    A missing `callback_url` is left out: earlier releases did not have the field, and a
-    key that was first used then must keep its fingerprint.
     """
-    said = body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
-    if body.callback_url is None:
-        del said["callback_url"]
-    return said
+    return body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
 
 
 def compute_http_status(stored: StoredAnswer) -> int:

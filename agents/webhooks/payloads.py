@@ -99,8 +99,7 @@ def _build_round(facts: WebhookFacts) -> dict[str, int]:
 
 def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:
     """Add `may_have_run` when it is true: the request was restored from a backup and
-    ended without an approval. Otherwise the field is left out, because a worker of an
-    earlier release that sends this payload does not know it."""
+    ended without an approval."""
     if request is None or request.status not in UNGRANTED:
         return {}
     return {"may_have_run": True} if uncertain.may_have_run_uncached(request) else {}

@@ -1,7 +1,6 @@
 """Indexes revisions for the log's search, shortly after they were stored.
 
-Proposals do not wait for it. It also finds revisions stored by a process of another
-release.
+Proposals do not wait for it.
 """
 
 from __future__ import annotations

@@ -319,8 +319,7 @@ def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
     the reviewer, so that nobody has to read to the end to find them."""
     if narrowing := _describe_narrowing(revision):
         yield EffectWarning(narrowing, "r5")
-    stored = revision.text_signs
-    signs = find_text_signs(revision) if stored is None else stored
+    signs = revision.text_signs
     who = "proposer" if signs and is_by_person(revision.proposal) else "agent"
     for sign, what, place in (
         (TextSign.ARGUMENT, "an argument", "r2"),

@@ -99,8 +99,8 @@ def is_claim_of_key(execution: Execution, key: str, now: datetime) -> bool:
 
 
 def _compute_redeem_digest(execution: Execution, key: str) -> str:
-    """Digest of the key for one claim. It covers the fence, because a process of the
-    previous release makes a new claim without clearing this column."""
+    """Digest of the key for one claim. It covers the fence, because a claim without a
+    key leaves this column as it is."""
     agent = execution.grant.proposal.agent
     said = [agent, execution.pk, execution.fence, key]
     return canonical.digest(canonical.encode(said))

@@ -60,10 +60,10 @@ class PlannedLookUp:
 
 
 def list_due_look_ups() -> list[str]:
-    """Ids of up to 50 executions whose look-up is due, longest waiting first, including
-    those that the previous release left without a time."""
-    planned = Q(ask_at__lte=clock.ClockTimestamp()) | Q(unknown_at__isnull=True)
-    found = Execution.objects.filter(planned, status=ExecutionStatus.UNKNOWN)
+    """Ids of up to 50 executions whose look-up is due, longest waiting first."""
+    found = Execution.objects.filter(
+        ask_at__lte=clock.ClockTimestamp(), status=ExecutionStatus.UNKNOWN
+    )
     return list(found.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
 
 
@@ -108,12 +108,7 @@ def plan_look_up(
     if execution.status != ExecutionStatus.UNKNOWN:
         return None
     now = clock.now()
-    known = execution.unknown_at is not None
-    execution.unknown_at = execution.unknown_at or execution.claimed_at or now
-    if definition.look_up is None or not (
-        person or _is_look_up_due(execution, now, known)
-    ):
-        _update_execution(execution, ask_at=execution.ask_at)
+    if definition.look_up is None or not (person or _is_look_up_due(execution, now)):
         return None
     _update_execution(
         execution,
@@ -123,8 +118,8 @@ def plan_look_up(
     return PlannedLookUp(execution, definition, execution.asked)
 
 
-def _is_look_up_due(execution: Execution, now: datetime, known: bool) -> bool:
-    return not known or (execution.ask_at is not None and execution.ask_at <= now)
+def _is_look_up_due(execution: Execution, now: datetime) -> bool:
+    return execution.ask_at is not None and execution.ask_at <= now
 
 
 def _compute_next_look_up(execution: Execution, now: datetime) -> datetime | None:
@@ -134,12 +129,11 @@ def _compute_next_look_up(execution: Execution, now: datetime) -> datetime | Non
         return None
     wait = finish.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
     later = now + min(wait, MAX_LOOK_UP_WAIT)
-    since = execution.unknown_at or now
-    return later if later < since + LOOK_UP_PERIOD else None
+    assert execution.unknown_at is not None, "an unknown execution has its time"
+    return later if later < execution.unknown_at + LOOK_UP_PERIOD else None
 
 
 def _update_execution(execution: Execution, **values: Any) -> None:
-    values["unknown_at"] = execution.unknown_at
     Execution.objects.filter(pk=execution.pk).update(**values)
     for name, value in values.items():
         setattr(execution, name, value)

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import transaction
 
 from journal import canonical, clock, encryption, failpoints, log, writes
-from journal.errors import InvalidJson, StaleFence
+from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
@@ -167,10 +167,7 @@ def decrypt_result(execution: Execution) -> dict[str, Any] | None:
     blob = encryption.decrypt_value(
         settings.COUNTERSEAL.data_key, bytes(execution.result), execution.pk.encode()
     )
-    try:
-        value: dict[str, Any] = canonical.parse(blob)
-    except InvalidJson:  # stored by a release that did not validate results
-        return {"unreadable": True}
+    value: dict[str, Any] = canonical.parse(blob)
     return value
 
 

@@ -320,8 +320,6 @@ def _build_vote_content(
         "authority": vote.authority,
         "conditions": vote.conditions,
         "at": vote.at.astimezone(UTC).isoformat(),
-        # Left out where empty, so that seals of earlier releases stay the same; a list
-        # that was emptied differs from one that is sealed.
         **_list_excluded(version),
     }
 
@@ -329,7 +327,7 @@ def _build_vote_content(
 def _list_excluded(version: BallotVersion) -> dict[str, list[str]]:
     excluded = {"edited_by": version.edited_by, "escalated_by": version.escalated_by}
     # guard: vote-seals-excluded
-    return {name: list(people) for name, people in excluded.items() if people}
+    return {name: list(people) for name, people in excluded.items()}
 
 
 def has_unrecorded_vote(ballot: Ballot) -> bool:

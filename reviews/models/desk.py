@@ -323,7 +323,6 @@ class MetricRollup(models.Model):
     bins = models.TextField()
 
     class Meta:
-        db_table = "reviews_rollup"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["measure", "tool", "risk", "day"],

@@ -131,8 +131,8 @@ class Revision(models.Model):
     alternatives = models.JSONField(default=list)
     evidence = models.JSONField(default=list)
     # What hostile texts among the above try (`effects.describe.TextSign`), so that no
-    # list has to read them. Null in rows of an earlier release: then found on reading.
-    text_signs = ArrayField(models.CharField(max_length=8), null=True)
+    # list has to read them.
+    text_signs = ArrayField(models.CharField(max_length=8), default=list)
     uncertain = models.FloatField(default=0)
     reading = models.JSONField(default=dict)
     facts = models.JSONField(default=dict)

@@ -27,7 +27,8 @@ NO_ZONE_MESSAGE = "Enter a time zone such as Europe/Berlin, or UTC."
 
 
 class PreferenceModel(BaseModel):
-    """Base of the preference models: frozen, and ignores members of older versions."""
+    """Base of the preference models: frozen, and ignores members that it does not
+    know, which another release stored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

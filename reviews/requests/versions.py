@@ -231,8 +231,7 @@ def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
         "expires_at": version.expires_at.isoformat(),
         "policy": version.revision.policy_number,
         "rules": version.rules,
-        # Left out where empty, so that the seals of earlier releases stay the same.
-        **({"edited_by": version.edited_by} if version.edited_by else {}),
+        "edited_by": version.edited_by,
     }
 
 

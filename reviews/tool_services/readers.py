@@ -252,8 +252,7 @@ def _ask_target(
 
 
 def _match_parameters(function: Any, named: Mapping[str, str]) -> dict[str, str]:
-    """Pick the values that a function takes by name. A function written for an earlier
-    release takes the arguments only."""
+    """Pick the values that a function takes by name; it may take the arguments only."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # the function has no signature

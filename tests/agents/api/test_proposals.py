@@ -241,7 +241,7 @@ def test_an_unknown_tool_is_logged_only_under_a_name_that_a_tool_may_have(
 def test_a_key_that_is_stored_already_still_gets_its_answer(
     caller: Caller, gate: Gate
 ) -> None:
-    """A key of a release that took any text."""
+    """A key that was used before a rule saw what is private in it."""
     first = caller.propose("look", key="plain").json()
     stored = IdempotencyKey.objects.get()
     worlds.rewrite(IdempotencyKey, stored.pk, key="ann@mail.example")

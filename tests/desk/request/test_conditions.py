@@ -113,7 +113,7 @@ def test_a_time_at_an_end_of_the_calendar_is_refused_in_any_zone(
 def test_a_time_that_python_lacks_breaks_neither_page_nor_list(
     gate: Gate, request_: ApprovalRequest, as_: SignIn, zone: str, stored: str
 ) -> None:
-    """As an older release, or another program, may have stored it."""
+    """As another program may have stored it."""
     first = datetime(1, 1, 1, tzinfo=timezone.get_fixed_timezone(14 * 60))
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -31,9 +31,9 @@ FILTERS = {
     "one tool and risk level, 90 days": "?days=90&tool=pay&risk=high",
 }
 _COPY = """
-INSERT INTO reviews_rollup (day, measure, tool, risk, bins)
+INSERT INTO reviews_metricrollup (day, measure, tool, risk, bins)
 SELECT day - back * %(made)s, measure, tool, risk, bins
-FROM reviews_rollup, generate_series(1, %(times)s) AS back
+FROM reviews_metricrollup, generate_series(1, %(times)s) AS back
 """
 # Since its start, in nanoseconds: a process that serves one connection.
 _PROCESSOR_TIME = "/proc/{}/schedstat"
@@ -60,7 +60,7 @@ def computed(gate: Gate, proof_n: Callable[..., int]) -> tuple[int, list[int]]:
     with connection.cursor() as cursor:
         times = {"made": GENERATED, "times": DAYS // GENERATED - 1}
         cursor.execute(_COPY, times)
-        cursor.execute("VACUUM ANALYZE reviews_rollup")
+        cursor.execute("VACUUM ANALYZE reviews_metricrollup")
     return n, took
 
 

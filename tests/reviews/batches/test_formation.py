@@ -167,7 +167,7 @@ def test_what_speaks_to_the_reviewer_is_decided_alone(
 def test_what_speaks_and_is_in_a_batch_already_leaves_it(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch may have been formed before the release that hears it."""
+    """A batch may have been formed before a rule heard it."""
     with monkeypatch.context() as deaf:
         deaf.setattr(addressed, "is_addressed_to_reviewer", lambda _: False)
         batch = formed(gate)

@@ -208,18 +208,6 @@ def tried_again(execution: Execution, gate: Gate) -> Execution:
     return execution
 
 
-def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
-    execution = doubtful(gate, ran=True)
-    Execution.objects.filter(pk=execution.pk).update(unknown_at=None, ask_at=None)
-    assert looked_up(execution).status == ExecutionStatus.SUCCEEDED
-    opaque = states.unknown(gate)
-    Execution.objects.filter(pk=opaque.pk).update(unknown_at=None)
-    assert looked_up(Execution.objects.get(pk=opaque.pk)).unknown_at is not None
-    assert reconcile.list_due_look_ups() == [], (
-        "once is enough to see that there is nowhere"
-    )
-
-
 def test_nobody_settles_their_own_run(gate: Gate) -> None:
     execution = doubtful(gate)
     stranger = factories.person("oz", Role.SUPERVISOR)

@@ -95,7 +95,7 @@ def test_after_the_lease_it_is_another_claim(gate: Gate) -> None:
 
 
 def test_a_claim_that_somebody_else_made_since_is_not_given_out(gate: Gate) -> None:
-    """As a process of the release before makes it, which leaves the digest alone."""
+    """A claim without a key leaves the digest alone."""
     execution, redeem = deployment(gate)
     redeem(key=KEY)
     factories.lapsed(execution)

@@ -175,6 +175,7 @@ def test_what_ran_without_a_permission_weighs(gate: Gate) -> None:
         measure="paid",
         key="C-1",
         at=execution.grant.revision.created_at,
+        ran_by=execution.grant.expires_at,
         counts=False,
     )
     past = clock.now() - timedelta(minutes=2)
