@@ -39,7 +39,7 @@ def load_definition(tool: Tool) -> ToolDefinition:
 def load_longest_window() -> timedelta:
     """The longest execution window of any tool, old versions included."""
     said = Tool.objects.values_list("definition__window", flat=True).distinct()
-    windows = [parse_duration(window) for window in said if window is not None]
+    windows = [parse_duration(window) for window in said]
     return max(windows, default=USUAL_WINDOW)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
@@ -45,13 +43,6 @@ class SentAmount(BaseModel):
         if self.whole and self.absent != "all":
             raise ValueError("whole requires absent: all: add it, or remove whole")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit what is not used, as `ToolDefinition.LATER` explains."""
-        written: dict[str, Any] = write(self)
-        later = SentAmount.model_fields
-        return {k: v for k, v in written.items() if v is not None or k not in later}
 
 
 class MoneyField(SentAmount):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from jsonschema_rs import Draft202012Validator
@@ -20,9 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
-    model_serializer,
     model_validator,
 )
 
@@ -97,14 +95,6 @@ class Profile(DocumentPart):
     # Why it is reversible where no `compensation` undoes it; the two administrators who
     # save and activate the policy read it.
     reversible_because: ShortText = ""
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit an empty `reversible_because`, as `ToolDefinition.LATER` explains."""
-        written: dict[str, Any] = write(self)
-        if not self.reversible_because:
-            written.pop("reversible_because", None)
-        return written
 
     @property
     def least(self) -> Tier:
@@ -358,23 +348,6 @@ class StandingTerms(DocumentPart):
 class ToolDefinition(DocumentPart):
     """Everything the gate knows about one tool."""
 
-    # Fields that later releases added. A tool that does not use one is stored without
-    # it, so that its digest, which identifies it permanently, does not change.
-    LATER: ClassVar = frozenset(
-        {
-            "window",
-            "audience",
-            "retry",
-            "compensation",
-            "review",
-            "amounts",
-            "counts",
-            "standing_grant",
-            "iteration_cap",
-            "edit",
-        }
-    )
-
     name: ToolName
     title: ShortText
     description: str = Field(default="", max_length=2000)
@@ -464,15 +437,6 @@ class ToolDefinition(DocumentPart):
     def base(self) -> Tier:
         """The tier before classes and rules."""
         return self.floor or DEFAULT_FLOOR[self.risk]
-
-    @model_serializer(mode="wrap")
-    def _as_ever(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused = {
-            name
-            for name in self.LATER
-            if getattr(self, name) == type(self).model_fields[name].get_default()
-        }
-        return {name: v for name, v in write(self).items() if name not in unused}
 
     @property
     def destination(self) -> str:

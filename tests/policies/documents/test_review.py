@@ -95,10 +95,6 @@ def test_a_conflict_is_found_where_it_holds_or_cannot_be_checked(args, before, f
     assert {one["id"] for one in said} <= {"arrived"}
 
 
-def test_a_tool_without_a_review_keeps_its_digest():
-    assert "review" not in builders.document().tools["pay"].model_dump(mode="json")
-
-
 @pytest.mark.parametrize(
     ("reason", "delivered", "found"),
     [
