@@ -51,6 +51,7 @@ check: .venv/.for-testing
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.figures
+	$(BIN)/python -m tests.house.migration_steps
 	$(BIN)/python manage.py check
 	@# No database is asked: whether it agrees is a question for `migrate`.
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run

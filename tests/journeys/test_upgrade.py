@@ -1,13 +1,16 @@
-"""Web processes, a worker and the schema are replaced one after the other while agents
-propose and people decide: nobody sees more than a call to repeat (T9)."""
+"""The schema, web processes and the worker are replaced one after the other, over three
+releases, while agents propose and people decide: nobody sees more than a call to repeat
+(T9). The two later releases make an example of a change, because every one that follows
+must pass this."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,10 +25,11 @@ from counterseal_client import ApiError, Claim, Gate
 from hitl.environment import LOOPBACK
 from reviews.models import Execution, Proposal
 from tests import worlds
-from tests.guards import ROOT, proving
-from tests.journeys import earlier
-from tests.journeys.earlier import COMMIT, Fleet
+from tests.guards import proving
+from tests.journeys import example_change
 from tests.journeys.elsewhere import Elsewhere, installed
+from tests.journeys.example_change import Releases
+from tests.journeys.fleet import Fleet, run_python, seed
 from tests.stack import wait_until
 
 pytestmark = [pytest.mark.servers, pytest.mark.proof, pytest.mark.timeout(1200)]
@@ -59,12 +63,12 @@ class Life:
         number = 0
         with self.gate:
             while not over.is_set():
-                self.one(number)
+                self.act(number)
                 number += 1
                 over.wait(0 if proving() else REST_S)
         return self.done
 
-    def one(self, number: int) -> None:
+    def act(self, number: int) -> None:
         tool, name = TOOLS[number % len(TOOLS)], f"{self.port}-{number}"
         proposal = self.gate.propose(
             thread=name, tool=tool, args=arguments(tool, name), rationale="asked for"
@@ -74,8 +78,8 @@ class Life:
         if tool == "write":
             self.write(proposal.id)
         else:
-            said = self.gate.wait(proposal.id, timeout=PATIENCE_S)
-            assert said.status == "executed", said
+            settled = self.gate.wait(proposal.id, timeout=PATIENCE_S)
+            assert settled.status == "executed", settled
         self.done.append(proposal.id)
 
     def approve(self, request: str, action_hash: str) -> None:
@@ -87,10 +91,11 @@ class Life:
             "reason_code": "verified",
         }
         decide = partial(self.post, f"requests/{request}/decide", body)
-        said = self.repeat(decide)
-        while said.json().get("code") == "conflict":  # the other release was at it
-            said = self.repeat(decide)
-        assert said.status_code == 200 or said.json()["code"] == "decided", said.text
+        answer = self.repeat(decide)
+        while answer.json().get("code") == "conflict":  # the other release was at it
+            answer = self.repeat(decide)
+        decided = answer.status_code == 200 or answer.json()["code"] == "decided"
+        assert decided, answer.text
 
     def post(self, path: str, body: dict[str, Any]) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.person}"}
@@ -102,12 +107,12 @@ class Life:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
-                said = call()
+                answer = call()
             except httpx2.TransportError:
-                said = None
-            if said is not None and said.status_code < 500:
-                return said
-            assert time.monotonic() < end, said
+                answer = None
+            if answer is not None and answer.status_code < 500:
+                return answer
+            assert time.monotonic() < end, answer
             time.sleep(0.1)
 
     def write(self, proposal: str) -> None:
@@ -115,8 +120,8 @@ class Life:
         granted = self.gate.wait(proposal, timeout=PATIENCE_S)
         assert granted.grant is not None, granted
         claim = self.redeem(granted.grant.token)
-        said = self.gate.report(claim, "succeeded", result={"written": True})
-        assert said.status == "executed", said
+        reported = self.gate.report(claim, "succeeded", result={"written": True})
+        assert reported.status == "executed", reported
 
     def redeem(self, token: str) -> Claim:
         """Where the answer was lost with its web process: once more, after the lease
@@ -137,59 +142,85 @@ def arguments(tool: str, name: str) -> dict[str, str]:
     return {"customer": name, "amount": "4.00", "currency": "USD"}
 
 
-@contextmanager
-def lives(fleet: Fleet, secrets: dict[str, str]) -> Iterator[Callable[[int], None]]:
-    """One agent a web process, until the block is left; gives who waits until so many
-    more have been done by each."""
-    over = threading.Event()
-    agents = [Life(port, secrets) for port in fleet.ports]
-    with ThreadPoolExecutor(len(agents)) as pool:
-        jobs = [pool.submit(agent.live, over) for agent in agents]
+class Load:
+    """One agent a web process, and who waits until they have done more."""
 
-        def more(count: int) -> None:
-            goal = [len(agent.done) + count for agent in agents]
+    def __init__(self, fleet: Fleet, secrets: dict[str, str]) -> None:
+        self.fleet, self.over = fleet, threading.Event()
+        self.agents = [Life(port, secrets) for port in fleet.ports]
+        self.jobs: list[Future[list[str]]] = []
 
-            def reached() -> bool:
-                failed = [job for job in jobs if job.done()]
-                for job in failed:
+    def run_more(self, count: int) -> None:
+        """Wait until each agent has done so many more actions."""
+        goals = [len(agent.done) + count for agent in self.agents]
+
+        def is_reached() -> bool:
+            for job in self.jobs:
+                if job.done():
                     job.result()
-                return all(len(a.done) >= n for a, n in zip(agents, goal, strict=True))
+            pairs = zip(self.agents, goals, strict=True)
+            return all(len(agent.done) >= goal for agent, goal in pairs)
 
-            wait_until(reached, PATIENCE_S + 10 * count, lambda: fleet.log("worker"))
+        wait_until(
+            is_reached, PATIENCE_S + 10 * count, lambda: self.fleet.log("worker")
+        )
 
+    @property
+    def done(self) -> list[str]:
+        """The proposals that ended as their agents expected."""
+        return [proposal for agent in self.agents for proposal in agent.done]
+
+
+@contextmanager
+def load(fleet: Fleet, secrets: dict[str, str]) -> Iterator[Load]:
+    """Agents that act until the block is left. A failure of theirs is one of the
+    block."""
+    running = Load(fleet, secrets)
+    with ThreadPoolExecutor(len(running.agents)) as pool:
+        act = partial(Life.live, over=running.over)
+        running.jobs = [pool.submit(act, agent) for agent in running.agents]
         try:
-            yield more
+            yield running
         finally:
-            over.set()
-        for job in jobs:
+            running.over.set()
+        for job in running.jobs:
             job.result()
 
 
-def upgrade(other: Elsewhere, source: Path, each: int) -> None:
-    """Schema, web, worker, web; after each step both releases go on together."""
+def replace_fleet(fleet: Fleet, load: Load, source: Path, each: int) -> None:
+    """Web, worker, web; after each step both releases go on together."""
+    first, second = fleet.ports
+    fleet.replace_web(first, source)
+    load.run_more(each)
+    fleet.replace_worker(source)
+    load.run_more(each)
+    fleet.replace_web(second, source)
+    load.run_more(each)
+
+
+def upgrade_twice(other: Elsewhere, releases: Releases, each: int) -> list[str]:
+    """Each release migrates the database while the one before it serves, and then takes
+    its place. Returns the proposals."""
     environ = other.stack.environ | SHORT
-    earlier.python(source, environ, "manage.py", "migrate", "--verbosity", "0")
-    secrets = earlier.seed(source, environ)
     fleet = Fleet(other.here, environ, WEBS)
+    secrets = seed(releases.present, environ)
     try:
         for port in fleet.ports:
-            fleet.start_web(port, source)
-        fleet.replace_worker(source)
-        with lives(fleet, secrets) as more:
-            more(each)
-            other.manage("migrate", "--verbosity", "0")
-            more(each)
-            fleet.replace_web(fleet.ports[0], ROOT)
-            more(each)
-            fleet.replace_worker(ROOT)
-            more(each)
-            fleet.replace_web(fleet.ports[1], ROOT)
-            more(each)
+            fleet.start_web(port, releases.present)
+        fleet.replace_worker(releases.present)
+        with load(fleet, secrets) as running:
+            running.run_more(each)
+            for source in (releases.expanded, releases.contracted):
+                run_python(source, environ, "manage.py", "migrate", "--verbosity", "0")
+                running.run_more(each)
+                replace_fleet(fleet, running, source, each)
+        assert not fleet.list_server_errors()
+        return running.done
     finally:
         fleet.stop()
 
 
-def test_one_release_follows_the_other_under_load(
+def test_two_releases_follow_under_load(
     tmp_path: Path,
     empty_world: None,
     django_db_blocker: DjangoDbBlocker,
@@ -197,30 +228,33 @@ def test_one_release_follows_the_other_under_load(
     record_proof: Callable[[str, str], None],
 ) -> None:
     """T9, I1, I19: every proposal of before, during and after ends in one effect."""
-    each = proof_n(small=2, full=100)
-    source = earlier.check_out(tmp_path / "earlier")
-    state = tmp_path / "state"
+    each = proof_n(small=1, full=50)
+    releases = example_change.write_releases(tmp_path / "releases")
+    run_python(releases.contracted, os.environ, "-m", "tests.house.migration_steps")
     with (
         django_db_blocker.unblock(),
-        installed(state, migrated=False) as other,
+        installed(tmp_path / "state") as other,
     ):
-        upgrade(other, source, each)
-        count = check()
+        done = upgrade_twice(other, releases, each)
+        check_effects(done)
+        words = example_change.count_words()
         connection.close()
+    assert words.keys() == {"old", "new"}, "no release lost a row of another"
     record_proof(
         "T9",
-        f"schema, {WEBS} web processes and the worker of {COMMIT} replaced one by one"
-        f" under load: {count} proposals, each executed once, 0 errors that a client"
-        f" could not repeat (at most {3 / count:.1%})",
+        f"an example change expanded, filled in and contracted by two releases: schema,"
+        f" {WEBS} web processes and the worker replaced one by one, twice, under load:"
+        f" {len(done)} proposals, each executed once, 0 errors that a client could not"
+        f" repeat (at most {3 / len(done):.1%})",
     )
 
 
-def check() -> int:
-    """How many there were; each was done once."""
-    count = Proposal.objects.count()
-    assert Execution.objects.filter(status="succeeded").count() == count
+def check_effects(done: list[str]) -> None:
+    """Every proposal that was made ended as its agent expected, and was executed
+    once."""
+    assert set(Proposal.objects.values_list("pk", flat=True)) == set(done)
+    assert Execution.objects.filter(status="succeeded").count() == len(done)
     happened = Counter(key for _, key, _ in worlds.effects())
     assert set(happened.values()) == {1}
     gates_own = Execution.objects.filter(by_agent=False)
     assert set(happened) == set(gates_own.values_list("idempotency_key", flat=True))
-    return count
