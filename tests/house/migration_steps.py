@@ -22,9 +22,9 @@ from tests.sources import PACKAGES
 # No release came before the first, so its migrations say nothing.
 FIRST_RELEASE = {"0001_tables", "0002_triggers"}
 STEPS = ("expand", "migrate", "contract")
-CONTRACTING = {"RemoveField", "DeleteModel"}
-# The code of one of two releases would not find the name that it uses.
-RENAMING = {"RenameField", "RenameModel", "AlterModelTable"}
+# The release before names every column of its models, so a column leaves the models
+# first (SeparateDatabaseAndState), and the database a release later.
+BREAKING = {"RemoveField", "RenameField", "RenameModel", "AlterModelTable"}
 
 MigrationName = tuple[str, str]
 
@@ -46,13 +46,13 @@ def _list_own_faults(
         yield f'says no step ({", ".join(STEPS)}) or no release ("0.2.0").'
         return
     kinds = {type(operation).__name__ for operation in migration.operations}
-    for kind in sorted(kinds & RENAMING):
-        yield f"{kind} renames what the release before it uses: add and remove instead."
+    for kind in sorted(kinds & BREAKING):
+        yield f"{kind} takes away a name that the release before it uses."
     if step == "contract":
         yield from _list_contract_faults(migration, migrations)
         return
-    for kind in sorted(kinds & CONTRACTING):
-        yield f"{kind} takes away what the release before it uses: contract later."
+    if "DeleteModel" in kinds:
+        yield "DeleteModel belongs to a contract, in a later release."
     for name in _list_required_fields(migration):
         yield f"the release before it inserts rows without {name}: allow null first."
 

@@ -12,7 +12,9 @@ from tests.house.migration_steps import list_faults, load_migrations
 NULLABLE = migrations.AddField("thing", "word", models.TextField(null=True))
 REQUIRED = migrations.AddField("thing", "word", models.TextField())
 DEFAULTED = migrations.AddField("thing", "word", models.TextField(db_default=""))
+SET = migrations.AlterField("thing", "word", models.TextField())
 GONE = migrations.RemoveField("thing", "word")
+DELETED = migrations.DeleteModel("thing")
 RENAMED = migrations.RenameField("thing", "word", "name")
 EXPAND = ("gate", "0003_word")
 
@@ -39,31 +41,37 @@ def test_the_migrations_of_the_product_have_no_faults() -> None:
 
 def test_a_change_over_two_releases_has_no_fault() -> None:
     later = {"release": "0.3.0", "step": "contract", "completes": EXPAND}
-    assert not find_faults(EXPANDING, build_migration("0004_no_word", GONE, **later))
+    assert not find_faults(EXPANDING, build_migration("0004_set", SET, **later))
 
 
 def test_a_contract_in_the_release_of_its_expand_is_refused() -> None:
     hasty = {"release": "0.2.0", "step": "contract", "completes": EXPAND}
-    faults = find_faults(EXPANDING, build_migration("0004_no_word", GONE, **hasty))
-    assert "0004_no_word: contracts in the release that expands (0003_word)" in faults
+    faults = find_faults(EXPANDING, build_migration("0004_set", SET, **hasty))
+    assert "0004_set: contracts in the release that expands (0003_word)" in faults
 
 
 def test_a_contract_names_what_it_completes() -> None:
-    lone = build_migration("0004_no_word", GONE, release="0.3.0", step="contract")
+    lone = build_migration("0004_set", SET, release="0.3.0", step="contract")
     assert "names no migration that it completes" in find_faults(lone)
 
 
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [
-        (GONE, "RemoveField takes away"),
+        (DELETED, "DeleteModel belongs to a contract"),
         (REQUIRED, "inserts rows without thing.word"),
-        (RENAMED, "RenameField renames"),
     ],
 )
 def test_an_expand_takes_nothing_away(operation: Any, fault: str) -> None:
     says = {"release": "0.2.0", "step": "expand"}
     assert fault in find_faults(build_migration("0003_word", operation, **says))
+
+
+@pytest.mark.parametrize("operation", [GONE, RENAMED])
+def test_no_step_takes_a_name_away(operation: Any) -> None:
+    says = {"release": "0.3.0", "step": "contract", "completes": EXPAND}
+    written = build_migration("0004_gone", operation, **says)
+    assert "takes away a name" in find_faults(EXPANDING, written)
 
 
 def test_a_column_that_the_database_fills_is_no_fault() -> None:
