@@ -28,7 +28,9 @@ BEGINS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 def mails(chosen: Sequence[str]) -> int:
     """Mails hold facts and no word of the agent's; nothing in them is unseen."""
-    messages = OutboxMessage.objects.filter(task__contains="mail_").order_by("pk")
+    messages = OutboxMessage.objects.filter(task="hitl.tasks.notify_people").order_by(
+        "pk"
+    )
     for message in messages:
         getattr(tasks, message.task.rsplit(".", 1)[1])(message.pk)
     _gather()
