@@ -21,7 +21,7 @@ REFUSE_CHANGE = """
     $$
 """
 # Per statement: a row trigger does not see TRUNCATE. ALWAYS: otherwise whoever sets
-# session_replication_role = replica gets past it (proof.md M9).
+# session_replication_role = replica gets past it.
 CREATE_TRIGGER = """
     CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
         FOR EACH STATEMENT EXECUTE FUNCTION journal_refuse_change();

@@ -41,8 +41,9 @@ FOLDER = re.compile(
     r"`((?:agents|assurance|bench|chaos|client|demo|desk|docs|hitl|journal"
     r"|notifications|policies|reviews|stats|templates|tests)/(?:[\w-]+/)*[\w-]*)`"
 )
+# Without `desk`: its parameters in a policy are written alike.
 MODULE = re.compile(
-    r"`((?:agents|assurance|desk|hitl|journal|notifications|policies|reviews|stats)"
+    r"`((?:agents|assurance|hitl|journal|notifications|policies|reviews|stats)"
     r"(?:\.\w+)+)`"
 )
 CLAIM = re.compile(r"(?<![\w#./&-])([GIT][1-9]\d?)(?![\w%-]|\.\d)")
