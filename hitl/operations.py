@@ -736,41 +736,4 @@ REVIEWS = (
         after="a task that revokes the person's approvals",
     ),
 )
-POLICIES = (
-    Operation(
-        (
-            "policies.people.add_person",
-            "policies.people.change_person",
-            "policies.people.set_password",
-            "policies.people.admit_to_queues",
-            "policies.people.dismiss_from_queues",
-        ),
-        writes="Person, object permissions",
-        logs="person.added, person.changed, person.password_set, person.admitted, "
-        "person.dismissed",
-    ),
-    Operation(
-        ("policies.versions.prepare_queues",),
-        writes="Queue, of a draft to which an administrator admits people",
-    ),
-    Operation(
-        ("policies.versions.save_draft", "policies.versions.activate_version"),
-        locks="the policy's versions",
-        writes="PolicyVersion, Tool, Queue",
-        logs="policy.saved, policy.activated, policy.retired",
-    ),
-)
-JOURNAL = (
-    Operation(
-        ("journal.sequencer.sequence_records",),
-        locks="the sequencer's advisory lock",
-        writes="LogPosition",
-    ),
-    Operation(
-        ("journal.outbox.consume",),
-        private=("journal.outbox._claim_message",),
-        locks="the message (guarded update)",
-        writes="OutboxMessage",
-    ),
-)
-OPERATIONS = (*AGENTS, *REVIEWS, *POLICIES, *JOURNAL)
+OPERATIONS = (*AGENTS, *REVIEWS)

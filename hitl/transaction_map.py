@@ -1,17 +1,25 @@
-"""Prints the transaction map as Markdown, from the table in hitl/operations.py."""
+"""Prints the transaction map as Markdown, from what the operations declare."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 
-from .operations import AGENTS, JOURNAL, POLICIES, REVIEWS, Operation
+from journal.operations import OPERATIONS, Operation
 
-PACKAGES = {
-    "agents": AGENTS,
-    "reviews": REVIEWS,
-    "policies": POLICIES,
-    "journal": JOURNAL,
-}
+from . import operations as table
+
+PACKAGES = (
+    "desk",
+    "stats",
+    "assurance",
+    "notifications",
+    "agents",
+    "reviews",
+    "policies",
+    "journal",
+)
 COLUMNS = (
     "operation",
     "locks, in order",
@@ -22,9 +30,9 @@ COLUMNS = (
 HEAD = """\
 # The transaction map
 
-`manage.py transaction_map` prints this page from the table in `hitl/operations.py`. A
-test compares the page with the table and the table with the source: it fails when a
-function opens a transaction and is not in the table.
+`manage.py transaction_map` prints this page from what each function declares with
+`@operation` (`journal/operations.py`). A test compares the page with the declarations;
+it fails when a function opens a transaction in another way.
 
 Only operations open transactions, and each transaction is durable. Nothing leaves the
 process inside one: look-ups, verifiers, effects, mail and calls to the broker come
@@ -37,6 +45,9 @@ webhooks to agents the order is outcome (advisory), endpoint, delivery, callback
 that ends with the transaction. *Skip locked* means that the operation leaves out rows
 that another transaction has locked.
 
+Where an alarm would be raised that is open already, `alarm.repeated` is logged instead
+of `alarm.raised`.
+
 Mail, tasks and webhook deliveries are rows of the outbox, written in the same
 transaction. After the commit a *nudge* through the broker makes a worker act on the
 row at once; when the nudge is lost, a sweep finds the row. A *wake-up* is a NOTIFY
@@ -46,31 +57,48 @@ after the commit: pages and waiting calls that show the changed row read it agai
 
 def format_page() -> str:
     """The whole map as one Markdown page, with a table for each package."""
-    return "\n".join([HEAD, *(_format_section(*entry) for entry in PACKAGES.items())])
+    rows = load_operations()
+    return "\n".join([HEAD, *(_format_section(name, rows) for name in PACKAGES)])
+
+
+def load_operations() -> Sequence[Operation]:
+    """Every operation of the product, in the order of the page: by package and module,
+    and within a module as they stand there."""
+    for package in PACKAGES:
+        path = import_module(package).__path__
+        for module in pkgutil.walk_packages(path, f"{package}."):
+            if not {"migrations", "management"} & set(module.name.split(".")):
+                import_module(module.name)
+    rows = [
+        Operation(
+            ", ".join(r.functions), r.functions, r.locks, r.writes, r.logs, r.after
+        )
+        for r in table.OPERATIONS
+    ]
+    return sorted([*OPERATIONS.values(), *rows], key=_build_place)
+
+
+def _build_place(row: Operation) -> tuple[str, ...]:
+    module, _, _ = row.entries[0].rpartition(".")
+    return module, row.name.rpartition(".")[0]
 
 
 def _format_section(package: str, operations: Iterable[Operation]) -> str:
-    rule = ["---"] * len(COLUMNS)
+    rows = [row for row in operations if row.entries[0].startswith(f"{package}.")]
     lines = [
         _format_table_line(COLUMNS),
-        _format_table_line(rule),
-        *(_format_table_line(_build_cells(row)) for row in operations),
+        _format_table_line(["---"] * len(COLUMNS)),
+        *(_format_table_line(_build_cells(row)) for row in rows),
     ]
     return f"## {package}\n\n" + "\n".join(lines) + "\n"
 
 
-def _format_table_line(cells: Sequence[str]) -> str:
+def _format_table_line(cells: Iterable[str]) -> str:
     return " ".join(["|", " | ".join(cells), "|"])
 
 
-def _build_cells(row: Operation) -> Sequence[str]:
-    names = ", ".join(f"`{name}`" for name in _shorten_names(row.functions))
-    return (names, row.locks, row.writes, row.logs, row.after)
-
-
-def _shorten_names(functions: Iterable[str]) -> Iterator[str]:
-    """Omit the module of a function that follows one of the same module."""
-    module = ""
-    for function in functions:
-        before, (module, _, name) = module, function.rpartition(".")
-        yield name if module == before else function
+def _build_cells(row: Operation) -> Iterator[str]:
+    names = ", ".join(f"`{name}`" for name in row.entries)
+    own = {*row.entries, ", ".join(row.entries)}
+    yield names if row.name in own else f"{names}: `{row.name}`"
+    yield from (row.locks, row.writes, row.logs, row.after)

@@ -23,6 +23,7 @@ from structlog.stdlib import get_logger
 
 from . import dispatch, failpoints, transactions, writes
 from .models import OutboxMessage
+from .operations import operation
 from .prepared_queries import Parameter, PreparedQuery, PreparedUpdate
 
 Fact = str | int
@@ -216,15 +217,21 @@ def _claim_message(message_id: int) -> OutboxMessage | None:
     message = _MESSAGE.fetch_first(pk=message_id)
     if message is None or not _is_own_message(message):
         return None
-    with transaction.atomic(durable=True):
-        claimed = _CLAIM.execute(
-            pk=message_id,
-            attempts=message.attempts,
-            lease=timedelta(seconds=settings.COUNTERSEAL.lease_seconds),
-        )
-        failpoints.point("message_uncommitted", message.subject)
+    if not _write_claim(message):
+        return None
     message.attempts += 1
-    return message if claimed else None
+    return message
+
+
+@operation(entry="consume", locks="the message", writes="OutboxMessage")
+def _write_claim(message: OutboxMessage) -> bool:
+    claimed = _CLAIM.execute(
+        pk=message.pk,
+        attempts=message.attempts,
+        lease=timedelta(seconds=settings.COUNTERSEAL.lease_seconds),
+    )
+    failpoints.point("message_uncommitted", message.subject)
+    return bool(claimed)
 
 
 def _is_own_message(message: OutboxMessage) -> bool:

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import connection
 
 from . import failpoints, sweeps
+from .operations import operation
 
 LIMIT = 10_000
 LOCK = 0x686F6C64_6C6F6701  # an arbitrary unique number: "hold" "log" 1 in ASCII
@@ -114,14 +115,11 @@ def find_delay(limit: float) -> LogDelay | None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(locks="the sequencer (advisory)", writes="LogPosition")
 def sequence_records(limit: int = LIMIT) -> int:
     """Place up to `limit` records and return how many. Returns 0 as well when another
     process holds the lock. A record that cannot be placed holds back those behind it,
-    because positions are dense and in one order; those before it get theirs.
-
-    Locks: the sequencer's advisory lock, until the end of the transaction.
-    """
+    because positions are dense and in one order; those before it get theirs."""
     with connection.cursor() as cursor:
         # A separate statement: the INSERT must take its snapshot under the lock.
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.http import HttpRequest
 from guardian.shortcuts import assign_perm, remove_perm
 
@@ -23,6 +23,7 @@ from journal.errors import (
     ReauthenticationRequired,
     build_field_error,
 )
+from journal.operations import operation
 
 from .choices import Role
 from .models import ONE_ACCOUNT, Person, Queue
@@ -63,7 +64,7 @@ class PersonChange:
         return [name for name, changes in said.items() if changes]
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Person", logs="person.added")
 def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
     """Add a person with one role.
 
@@ -90,7 +91,7 @@ def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
     return person
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Person", logs="person.changed")
 def change_person(person: Person, change: PersonChange, *, by: Person) -> Person:
     """Give a person another role, ceiling or mail address. It takes effect on their
     next decision, and on the check before an effect that they approved.
@@ -141,7 +142,7 @@ def _describe_change(change: PersonChange) -> dict[str, str]:
     return said
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Person", logs="person.password_set")
 def set_password(person: Person, password: str, *, by: Person) -> None:
     """Set a new password. It ends every session and personal token of the person.
 
@@ -229,7 +230,7 @@ def _build_mailbox_conflict(username: str) -> Conflict:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(writes="object permissions", logs="person.admitted")
 def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
     """Admit a person to queues, so that they can decide there as their role allows."""
     for queue in queues:
@@ -237,7 +238,7 @@ def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -
         _log_change("person.admitted", person, by, queue=queue.name)
 
 
-@transaction.atomic(durable=True)
+@operation(writes="object permissions", logs="person.dismissed")
 def dismiss_from_queues(
     person: Person, queues: Iterable[Queue], *, by: log.Actor
 ) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Max
 
 from journal import clock
 from journal.errors import NotFound, PolicyViolation, StaleVersion
+from journal.operations import operation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from . import callables, changes, locks, staffing, tools
@@ -52,7 +52,9 @@ machine = Machine(
 )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="policy versions (advisory)", writes="PolicyVersion", logs="policy.saved"
+)
 def save_draft(
     *,
     text_or_mapping: str | Mapping[str, Any],
@@ -63,7 +65,6 @@ def save_draft(
 
     `variables` replace `${NAME}` in its text. Its queues and tools are added when it is
     activated. Raises InvalidPolicy, and NotPermitted for anyone but an administrator.
-    Locks the policy versions.
     """
     check_administrator(author)
     document = parse_document(
@@ -93,7 +94,7 @@ class ShownVersions:
     base_digest: str
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Queue")
 def prepare_queues(*, names: Collection[str]) -> list[Queue]:
     """The queues with these names. One that only a draft has is added, so that an
     administrator can admit people to it before the draft is activated. A queue that
@@ -109,7 +110,11 @@ def prepare_queues(*, names: Collection[str]) -> list[Queue]:
     return list(Queue.objects.filter(name__in=names).order_by("name"))
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="policy versions (advisory)",
+    writes="PolicyVersion, Queue, Tool",
+    logs="policy.activated, policy.retired",
+)
 def activate_version(
     *,
     version_id: int,
@@ -123,7 +128,7 @@ def activate_version(
     Raises NotFound, NotPermitted for anyone but an administrator, PolicyViolation for
     the author, StaleVersion when the draft or the active version is not the one in
     `shown`, and InvalidPolicy when the document fails today's checks or too few people
-    are admitted to decide what it asks for. Locks the policy versions.
+    are admitted to decide what it asks for.
     """
     check_administrator(by)
     locks.lock_policy_versions()
