@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-
 from journal import clock, failpoints, log, notify
 from journal.errors import Conflict, NotFound
 from journal.models import LogRecord
+from journal.operations import operation
 from reviews.choices import ENDED
 from reviews.models import Execution, Proposal
 
@@ -21,13 +20,18 @@ from .models import Acknowledgement, Agent, Delivery
 UNDELIVERED = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="outcome (advisory), deliveries by id",
+    writes="Delivery, Acknowledgement",
+    logs="delivery.taken, outcome.acknowledged",
+    after="wake-up",
+)
 def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None:
     """Record that the agent has this outcome, and mark its deliveries as taken.
 
     A repeated call changes nothing, nor does one for an outcome that a newer one has
     replaced. Raises NotFound, and Conflict for an id that is not an outcome of this
-    proposal. Locks: the outcome, then its deliveries.
+    proposal.
     """
     proposal = representation.find_proposal(agent.slug, proposal_id)
     if proposal is None:

@@ -9,10 +9,9 @@ refused, and the run is paused until a person resumes it.
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from journal import clock
 from journal.errors import AgentStopped
+from journal.operations import operation
 from journal.statements import Statement
 from policies import tools
 from policies.models import PolicyVersion
@@ -80,7 +79,12 @@ def _has_new_plan(thread: Thread, suspended: SuspendedState | None) -> bool:
     return bool(plan != state.get("plan"))
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="agents.proposals.propose_action",
+    writes="Stop",
+    logs="stop.raised",
+    after="a task that applies the pause, wake-up",
+)
 def pause_run(reached: IterationCapReached) -> AgentStopped:
     """Pause the run, and return the error for the agent. A pause or stop that is in
     force stays as it is."""

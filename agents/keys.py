@@ -6,12 +6,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db import transaction
 from django.db.models import Q
 
 from journal import bearer_tokens, clock, log
 from journal.clock import ClockTimestamp
 from journal.errors import InvalidAgentKey
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import people
 from policies.models import Person
@@ -32,7 +32,7 @@ class AgentScope(StrEnum):
     READ = "read"
 
 
-@transaction.atomic(durable=True)
+@operation(writes="AgentKey", logs="agent.key_issued")
 def issue_key(
     *,
     agent: Agent,
@@ -56,7 +56,7 @@ def issue_key(
     return minted.text
 
 
-@transaction.atomic(durable=True)
+@operation(writes="AgentKey", logs="agent.key_revoked")
 def revoke_key(*, key: AgentKey, by: Person) -> None:
     """Revoke a key now; revoking it again changes nothing. Raises NotPermitted for
     anyone but an administrator or the agent's owner."""

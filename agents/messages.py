@@ -3,10 +3,9 @@ questions."""
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from journal import restore_epochs
 from journal.errors import Conflict, InvalidInput, NotFound, build_field_error
+from journal.operations import operation
 from reviews import locks
 from reviews.choices import MessageKind
 from reviews.dialogue import messages
@@ -20,7 +19,12 @@ from .models import Agent
 from .proposals import CallKey, load_stored_answer
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="idempotency key, request",
+    writes="IdempotencyKey, Message, ApprovalRequest",
+    logs="request.asked or request.answered",
+    after="mail, wake-up",
+)
 def send_message(
     *,
     agent: Agent,
@@ -35,7 +39,7 @@ def send_message(
     `round_` names what an answer answers; 0 means the only unanswered question. Raises
     NotFound, Conflict for a proposal that no person is asked about, AgentStopped,
     InvalidInput, InProgress, and what `reviews.dialogue.messages.record_agent_message`
-    raises. Locks: the idempotency key, the request.
+    raises.
     """
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.errors import (
@@ -23,6 +22,7 @@ from journal.errors import (
     InvalidJson,
     NotFound,
 )
+from journal.operations import operation
 from journal.statements import Statement
 from policies import facts as policies_facts
 from policies import tools
@@ -180,7 +180,18 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
         raise iterations.pause_run(reached) from reached
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="propose_action",
+    locks="idempotency key, thread, the agent's listeners (advisory, shared), "
+    "superseded request or the open request of the same action, sums, standing grant",
+    writes="IdempotencyKey, Thread, Checkpoint, Proposal, Revision, Observation; "
+    "ApprovalRequest and RequestVersion, or Grant and Execution; StandingGrant for a "
+    "use; Endpoint and Callback for a callback; Stop for a repeat that pauses the run",
+    logs="thread.started; request.superseded; proposal.submitted, proposal.blocked, "
+    "proposal.repeated or request.joined; request.opened, or grant.issued and "
+    "execution.queued; stop.raised",
+    after="mail, nudge, webhook, wake-up",
+)
 def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
@@ -376,13 +387,18 @@ def build_proposed_action(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="idempotency key, thread, request, sums",
+    writes="IdempotencyKey, Checkpoint, Revision, ApprovalRequest, RequestVersion, "
+    "Observation",
+    logs="request.revised",
+    after="wake-up",
+)
 def revise_proposal(
     *, agent: Agent, key: CallKey, proposal_id: str, asked: ProposalInput
 ) -> StoredAnswer:
     """Replace what is proposed by a new revision. Raises NotFound, and what
-    `reviews.requests.proposals.revise_proposal` raises. Locks: the idempotency key,
-    the thread, the request, the sums."""
+    `reviews.requests.proposals.revise_proposal` raises."""
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
         return load_stored_answer(agent, key)
@@ -410,9 +426,15 @@ def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
     return locks.lock_thread(agent, proposal.thread)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="thread, request",
+    writes="ApprovalRequest, or Grant and Execution; Observation",
+    logs="request.withdrawn, or grant.revoked and execution.refused or "
+    "execution.unknown",
+    after="mail, webhook, wake-up",
+)
 def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
-    """Take a proposal back. Raises NotFound, AlreadyDecided. Locks: thread, request."""
+    """Take a proposal back. Raises NotFound, AlreadyDecided."""
     _lock_proposal_thread(agent, proposal_id)
     proposals.withdraw_proposal(
         proposal_id,
@@ -423,13 +445,19 @@ def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="thread, requests",
+    writes="Thread; ApprovalRequest, Grant, Execution, Observation",
+    logs="thread.finished; request.withdrawn, or grant.revoked and execution.refused "
+    "or execution.unknown",
+    after="mail, webhook, wake-up",
+)
 def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     """Finish a run: withdraw its open requests and revoke its unredeemed grants.
 
     A repeated call with the same result returns the thread unchanged, for an agent that
     did not get the first answer. Raises NotFound, and IllegalTransition when the run
-    was finished with another result. Locks: the thread, then its requests by pk.
+    was finished with another result.
     """
     thread = locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
@@ -472,7 +500,7 @@ def _list_unsettled(agent: str, thread: str) -> list[str]:
     return [*waiting, *granted.values_list("proposal_id", flat=True)]
 
 
-@transaction.atomic(durable=True)
+@operation(logs="proposal.refused")
 def log_refusal(
     *, agent: Agent, error: DomainError, call: str, unasked: int = 0
 ) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from journal import clock, log
 from journal.errors import Conflict, InvalidInput, build_field_error
+from journal.operations import operation
 from policies import active, people
 from policies.choices import Risk
 from policies.models import Person
@@ -33,7 +34,7 @@ class AgentChange:
     owner: Person | None = None
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Agent", logs="agent.registered")
 def register_agent(
     *,
     slug: str,
@@ -64,7 +65,10 @@ def register_agent(
     return agent
 
 
-@transaction.atomic(durable=True)
+@operation(
+    writes="Agent; for a new owner also Proposal and ApprovalRequest",
+    logs="agent.changed",
+)
 def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     """Change an agent's tools, risk ceiling or owner, with effect from its next
     proposal. The new owner is also barred from deciding the agent's waiting requests,
@@ -137,7 +141,7 @@ def _describe_unknown_tool(pattern: str, known: Sequence[str]) -> str:
     return f"no tool matches {pattern}: {listed}"
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Agent", logs="agent.released")
 def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
     """Record a new version of the agent. Its proposals are from now on in no batch with
     those of an earlier version. Raises NotPermitted for anyone but an administrator or

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from journal import canonical, clock
 from journal.errors import (
     Conflict,
@@ -19,6 +17,7 @@ from journal.errors import (
     TooLarge,
     build_field_error,
 )
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews.choices import RepairChange, RepairSubject
@@ -36,7 +35,7 @@ from .schemas import STATE_LIMIT
 MAX_RESUME_AT_LENGTH = 128
 
 
-@transaction.atomic(durable=True)
+@operation(locks="thread", writes="Repair", logs="repair.proposed")
 def propose_repair(
     *,
     agent: Agent,
@@ -51,7 +50,7 @@ def propose_repair(
     """Propose a repair of a run. `resume_at` and `state` (JSON text) are for the
     correction of a checkpoint; `shown` is the `canonical.format_shown` of the values
     that the person read, empty without a page. Raises NotFound, NotPermitted,
-    TextMissing, Conflict, StaleVersion, InvalidInput, TooLarge. Locks: the thread."""
+    TextMissing, Conflict, StaleVersion, InvalidInput, TooLarge."""
     thread = locks.lock_thread(agent, name)
     now = clock.now()
     if change is RepairChange.FINISH:
@@ -65,12 +64,18 @@ def propose_repair(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="repair, thread, requests",
+    writes="Repair; Checkpoint, or Thread and what its end withdraws",
+    logs="repair.applied, thread.finished, request.withdrawn, grant.revoked, "
+    "execution.refused",
+    after="mail, webhook, wake-up",
+)
 def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair:
     """Confirm a repair and apply it. `shown` is the `canonical.format_shown` of the
     repair that the person read; empty without a page. Raises NotFound, NotPermitted,
-    StaleVersion, and Conflict when the run has changed since the repair was proposed.
-    Locks: the repair, the thread, its requests by pk."""
+    StaleVersion, and Conflict when the run has changed since the repair was
+    proposed."""
     now = clock.now()
     repair = repairs.load_confirmable_repair(
         repair_id, person=person, now=now, shown=shown

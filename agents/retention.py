@@ -11,12 +11,12 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from journal import clock, log, sweeps
 from journal.models import OutboxMessage
+from journal.operations import operation
 from journal.state_machine import PROPOSAL_TOLD
 from reviews.choices import OPEN, UNFINISHED, AlarmKind, ExecutionStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
@@ -40,11 +40,13 @@ def delete_old_keys() -> int:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="threads (skip locked)", writes="Thread, Checkpoint", logs="thread.erased"
+)
 def erase_blobs() -> int:
     """Destroy the blobs of runs that finished long ago, and the keys they are encrypted
     under; return how many runs. The checkpoints stay, with the blobs' digests and
-    sizes. Locks: the threads (skipping locked)."""
+    sizes."""
     now = clock.now()
     over = now - timedelta(days=settings.COUNTERSEAL.keep_blobs_days)
     kept = Thread.objects.filter(
@@ -71,12 +73,14 @@ def erase_blobs() -> int:
     return len(sweeps.apply_to_all(erase, threads))
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deliveries (skip locked)", writes="Delivery, DeliveryAttempt, Callback"
+)
 def delete_old_deliveries() -> int:
     """Delete deliveries that ended long ago, with their attempts; return how many.
 
     Kept are deliveries whose event may be enqueued again, and those that an open alarm
-    links to. Locks: the deliveries (skipping locked).
+    links to.
     """
     over = clock.now() - timedelta(days=settings.COUNTERSEAL.keep_deliveries_days)
     ended = Delivery.objects.filter(status__in=ENDED_STATUSES, ended_at__lt=over)
@@ -118,13 +122,13 @@ def _delete_callbacks(proposals: Collection[str]) -> None:
     callbacks.exclude(pk__in=_select_unfinished(proposals).values("proposal")).delete()
 
 
-@transaction.atomic(durable=True)
+@operation(locks="the agents' listeners (advisory), by name", writes="Endpoint")
 def delete_unused_endpoints() -> int:
     """Delete endpoints that only proposals named and that no delivery or callback uses
     any more; return how many.
 
     An endpoint that a person switched off is kept: a new row of the same origin would
-    be on. Locks: the agents' proposals in progress (advisory), by name.
+    be on.
     """
     unused = Endpoint.objects.filter(
         ~Exists(Delivery.objects.filter(endpoint=OuterRef("pk"))),

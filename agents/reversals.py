@@ -3,10 +3,9 @@ and run."""
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from journal import clock, restore_epochs
 from journal.errors import Conflict
+from journal.operations import operation
 from policies.choices import Risk
 from policies.models import Person
 from reviews.executions import reversals
@@ -41,14 +40,20 @@ def propose_reversal(*, execution_id: str, person: Person, reason: str) -> Propo
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="propose_reversal",
+    locks="thread, the agent's listeners (advisory, shared), sums",
+    writes="Reversal, Proposal, Revision, Observation, ApprovalRequest, RequestVersion",
+    logs="reversal.proposed, proposal.submitted, request.opened; or proposal.blocked",
+    after="mail, webhook, wake-up",
+)
 def _create_reversal(
     *, undoing: ReversalPlan, reading: ToolReading, person: Person, reason: str
 ) -> Proposal:
     """Create the proposal. Also for a finished run: the run itself does not continue.
 
-    Raises Conflict when the effect is being undone already. Locks: the thread, so that
-    the second of two concurrent calls gets that Conflict; the sums.
+    Raises Conflict when the effect is being undone already: the thread's lock makes the
+    second of two concurrent calls find the first.
     """
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)

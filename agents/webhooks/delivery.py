@@ -16,13 +16,13 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 
 from agents import acknowledgements, locks, transitions
 from agents.choices import DeliveryStatus, TakenBy
 from agents.models import Callback, Delivery, DeliveryAttempt, Endpoint
 from journal import clock, failpoints
+from journal.operations import operation
 from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.models import Proposal
@@ -130,11 +130,14 @@ def attempt_delivery(delivery_id: str) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="endpoint, delivery, callback lane (advisory), slow lane (advisory)",
+    writes="Delivery, Endpoint",
+    after="the attempt",
+)
 def claim_delivery(*, delivery_id: str) -> Delivery | None:
     """Claim one delivery for a lease and count the attempt; None when it is not due,
-    its endpoint is off or asked for a rest, or its lane is busy. Locks: the endpoint,
-    the delivery, the callback lane, the slow lane. Raises NotFound."""
+    its endpoint is off or asked for a rest, or its lane is busy. Raises NotFound."""
     letter = locks.lock_delivery(delivery_id)
     now = clock.now()
     endpoint = letter.endpoint
@@ -191,11 +194,16 @@ def _load_traceparent(letter: Delivery) -> str:
     return found.values_list("traceparent", flat=True).first() or ""
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="endpoint, delivery, alarm",
+    writes="DeliveryAttempt, Delivery, Endpoint, Callback, Acknowledgement, Alarm",
+    logs="delivery.delivered or delivery.dead; outcome.acknowledged, "
+    "endpoint.switched_off; alarm.raised, alarm.closed",
+    after="the next attempt, mail, wake-up",
+)
 def record_attempt(*, delivery_id: str, attempt: int, answer: AttemptResult) -> None:
     """Record the result of one attempt: delivered, due again later, or dead. Does
-    nothing when another worker has claimed the delivery since. Locks: the endpoint, the
-    delivery, then the alarm. Raises NotFound."""
+    nothing when another worker has claimed the delivery since. Raises NotFound."""
     letter, now = locks.lock_delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING or letter.attempts != attempt:
         return
@@ -290,11 +298,15 @@ def _raise_alarm(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="endpoint, delivery, alarm",
+    writes="Delivery, Alarm",
+    logs="delivery.held, alarm.raised",
+    after="mail, wake-up",
+)
 def mark_held(*, delivery_id: str, why: str) -> None:
     """Mark as held a delivery whose payload violates the published schema, and raise an
-    alarm. `why` names the faulty fields. Locks: the endpoint, the delivery, then the
-    alarm. Raises NotFound."""
+    alarm. `why` names the faulty fields. Raises NotFound."""
     letter, now = locks.lock_delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING:
         return

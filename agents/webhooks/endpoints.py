@@ -8,12 +8,12 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
 
 from agents import locks
 from agents.models import MAX_URL_LENGTH, Agent, Callback, Endpoint
 from journal import clock, encryption, log
 from journal.errors import InvalidInput, NotFound, build_field_error
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import people
 from policies.models import Person
@@ -27,14 +27,17 @@ SECRET_BYTES = 32
 SECRET_OVERLAP = timedelta(hours=24)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="the agent's listeners (advisory)",
+    writes="Endpoint, Proposal",
+    logs="endpoint.registered",
+)
 def register_endpoint(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
     """Register an endpoint for all events of the agent's new and waiting proposals.
 
     Returns it with its secret, which is shown only this once. An endpoint that a
-    callback URL created at this address becomes the registered one. Locks: the agent's
-    proposals in progress (advisory). Raises NotPermitted for anyone but an
-    administrator or the agent's owner, and InvalidInput.
+    callback URL created at this address becomes the registered one. Raises NotPermitted
+    for anyone but an administrator or the agent's owner, and InvalidInput.
     """
     people.check_owner_or_administrator(agent.owner, by)
     locks.lock_listeners(agent)
@@ -58,7 +61,7 @@ def _adopt_endpoint(endpoint: Endpoint) -> tuple[Endpoint, str]:
     return endpoint, secret
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Endpoint", logs="endpoint.secret_renewed")
 def renew_secret(*, endpoint_id: str, by: Person) -> str:
     """Replace the secret and return the new one, which is shown only this once. The
     former secret also signs for one more day, so that the receiver can change over.
@@ -76,14 +79,14 @@ def renew_secret(*, endpoint_id: str, by: Person) -> str:
     return secret
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Endpoint", logs="endpoint.switched_off")
 def switch_off(*, endpoint_id: str, by: Person) -> None:
     """Stop sending to an endpoint; its deliveries wait. Raises NotFound."""
     endpoint, actor = _load_endpoint(endpoint_id), build_actor(by)
     mark_switched_off(endpoint, "person", actor, clock.now())
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Endpoint", logs="endpoint.switched_on")
 def switch_on(*, endpoint_id: str, by: Person) -> None:
     """Send to an endpoint again, at once even if it had asked for a rest. Raises
     NotFound."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import transaction
-
 from agents import locks, transitions
 from agents.models import Acknowledgement, Callback, Delivery, Endpoint
 from journal import clock, failpoints, log
 from journal.models import OutboxMessage
+from journal.operations import operation
 from reviews.models import Proposal
 
 from . import payloads
@@ -19,11 +18,15 @@ POST_ACTOR = log.Actor("system", "post")
 GIVE_UP_AFTER = timedelta(days=3)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="outcome (advisory)",
+    writes="Delivery",
+    logs="delivery.promised",
+    after="webhook, wake-up",
+)
 def enqueue_deliveries(*, message: OutboxMessage) -> list[str]:
     """Create a delivery for each endpoint that is to receive this event; return their
-    ids. A repeated call creates nothing, nor does one for an acknowledged outcome.
-    Locks: the outcome (advisory)."""
+    ids. A repeated call creates nothing, nor does one for an acknowledged outcome."""
     event = payloads.compute_event_id(message)
     locks.lock_outcome(event)
     proposal, now = Proposal.objects.get(pk=message.subject), clock.now()

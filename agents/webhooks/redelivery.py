@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db import transaction
-
 from agents import locks, transitions
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
 from journal import clock, sweeps
 from journal.errors import Conflict
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 
@@ -22,10 +21,15 @@ from .enqueue import GIVE_UP_AFTER
 MAX_AT_ONCE = 200  # deliveries that one click sends again
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deliveries by id, alarms",
+    writes="Delivery, Alarm",
+    logs="delivery.dead; alarm.raised",
+    after="mail, wake-up",
+)
 def give_up_overdue() -> int:
     """Mark as dead the deliveries that waited for a switched-off endpoint until their
-    time was over; return how many. Locks: the deliveries by pk, then the alarms."""
+    time was over; return how many."""
     found = Delivery.objects.filter(
         pk__in=lanes.list_overdue(), status=DeliveryStatus.WAITING
     )
@@ -39,18 +43,27 @@ def give_up_overdue() -> int:
     return len(sweeps.apply_to_all(end, rows))
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="endpoint, delivery",
+    writes="Delivery",
+    logs="delivery.again",
+    after="webhook, wake-up",
+)
 def send_again(*, delivery_id: str, by: Person) -> None:
     """Restart a dead or held delivery for another three days. Raises NotFound,
-    IllegalTransition. Locks: the endpoint, the delivery, then the alarm."""
+    IllegalTransition."""
     _restart_deliveries([locks.lock_delivery(delivery_id)], by, clock.now())
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deliveries by id",
+    writes="Delivery",
+    logs="delivery.again",
+    after="webhook, wake-up",
+)
 def send_all_again(*, endpoint_id: str, by: Person) -> int:
     """Restart the dead deliveries of an endpoint, at most MAX_AT_ONCE, the oldest
-    first; return how many. Raises Conflict when there is none. Locks: the deliveries by
-    pk, then the alarm."""
+    first; return how many. Raises Conflict when there is none."""
     dead = Delivery.objects.filter(
         endpoint=endpoint_id, status=DeliveryStatus.DEAD
     ).order_by("ended_at")

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from agents import intake, representation
 from agents.models import Agent
@@ -21,6 +20,7 @@ from agents.proposals import ProposalInput, build_proposed_action
 from agents.schemas import EvaluationIn
 from journal import clock
 from journal.errors import AgentStopped, DomainError, ToolNotAllowed
+from journal.operations import operation
 from policies.choices import Tier
 from reviews.governance.ruling import Ruling, build_policy_refusal, govern
 
@@ -118,7 +118,7 @@ def _evaluate_request(evaluation: _Evaluation) -> AccessDecision:
     return evaluation.build_denial(REQUESTABLE, access_request=request)
 
 
-@transaction.atomic(durable=True)
+@operation(entry="evaluate_access", writes="none: it only reads")
 def _preview_ruling(evaluation: _Evaluation, asked: ProposalInput) -> Ruling:
     """What the policy says at this moment. Nothing is locked or written; reading the
     sums needs a transaction."""
