@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, log, sweeps
 from journal.errors import NotFound
+from journal.operations import operation
 from policies import active
 from policies.models import Person
 from policies.people import build_actor
@@ -76,13 +75,18 @@ def end_canary(
     _end_request(request, ending, actor, now)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease",
+    writes="ApprovalRequest, Canary, Lease",
+    logs="canary.revealed, lease.released",
+    after="mail, wake-up",
+)
 def pass_on_canary(*, request_id: str, person: Person, allows: bool = False) -> bool:
     """End a canary whose reviewer hands it to a colleague, or with `allows` allows such
     calls in advance, instead of deciding it. Returns False for a request of an agent
     and for a canary that has ended: the caller then does what it does with a request.
 
-    Raises what the same raises for a request. Locks: the request.
+    Raises what the same raises for a request.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
@@ -145,10 +149,15 @@ def _find_ending(canary: Canary, now: datetime) -> CanaryEnding | None:
     return None
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request",
+    writes="ApprovalRequest, Canary",
+    logs="canary.revealed",
+    after="wake-up",
+)
 def end_undecided_canary(*, request_id: str, ending: CanaryEnding) -> bool:
     """End a canary unless its reviewer has just decided it. Returns whether it ended.
-    Raises NotFound. Locks: the request."""
+    Raises NotFound."""
     request = locks.lock_request_or_canary(request_id)
     if not request.canary:
         raise NotFound
@@ -158,7 +167,7 @@ def end_undecided_canary(*, request_id: str, ending: CanaryEnding) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Canary", logs="canary.flagged")
 def record_realism(*, request_id: str, person: Person, flag: RealismFlag) -> None:
     """Store what a reviewer says about their own revealed canary; a later answer takes
     the place of an earlier one. Raises NotFound."""

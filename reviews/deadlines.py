@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from journal import clock, failpoints, log, outbox, restore_epochs, sweeps
 from journal.errors import AlreadyDecided, Conflict, RequestExpired
+from journal.operations import operation
 from journal.writes import Guard
 from policies.choices import ExecutionClass
 from policies.models import Person
@@ -40,13 +40,18 @@ Sweep = Callable[[], list[str]]  # one chunk; returns the ids of the changed pro
 TIMER = log.Actor("system", "timer")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deadlines (advisory, shared), requests (skip locked)",
+    writes="ApprovalRequest, Observation",
+    logs="request.expired",
+    after="mail, webhook, wake-up",
+)
 def expire_chunk() -> list[str]:
     """Expire up to 500 overdue requests; return the ids of their proposals.
 
     A request under an open incident is not overdue, even when its stored deadline has
     not been moved yet. Raises DatabaseRestored while nobody has confirmed a restored
-    database. Locks: deadlines (shared), requests (skipping locked).
+    database.
     """
     restore_epochs.check_not_restored()  # guard: expire-epoch
     locks.lock_deadlines(shared=True)
@@ -72,14 +77,18 @@ def expire_chunk() -> list[str]:
     return proposals
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="requests (skip locked), alarms",
+    writes="ApprovalRequest, Grant, Execution, Alarm",
+    logs="request.authorized, grant.issued, execution.queued; alarm.raised",
+    after="mail, nudge, webhook, wake-up",
+)
 def close_recall_windows() -> list[str]:
     """Authorise up to 500 requests whose recall window is over; return their proposals.
 
     The votes are counted again from the Decision rows. A request whose votes are
     missing keeps its status, and an alarm reports it once for each version
-    (docs/invariants.md I18). Raises DatabaseRestored. Locks: requests (skipping
-    locked).
+    (docs/invariants.md I18). Raises DatabaseRestored.
     """
     restore_epochs.check_not_restored()
     # guard: recall-over
@@ -107,7 +116,7 @@ def close_recall_windows() -> list[str]:
     return [row.proposal_id for row in closed]
 
 
-@transaction.atomic(durable=True)
+@operation(locks="requests (skip locked)", writes="ApprovalRequest", after="mail")
 def enqueue_reminders() -> int:
     """Enqueue one reminder for each request with less than a fifth of its time left,
     and one for each with less than half of it left that nobody holds.
@@ -155,12 +164,14 @@ def _select_rows(rows: Iterable[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.with_canaries.filter(pk__in=[row.pk for row in rows])
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request", writes="ApprovalRequest", logs="request.extended", after="wake-up"
+)
 def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
     """Extend a deadline by the policy rule's time-out, up to the rule's maximum.
 
     Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or
-    Conflict when the maximum is reached already. Locks: the request.
+    Conflict when the maximum is reached already.
     """
     request = locks.lock_request_or_canary(request_id)
     now = clock.now()

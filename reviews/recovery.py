@@ -13,6 +13,7 @@ from django.db import transaction
 from journal import clock, failpoints, high_water_mark, log, restore_epochs
 from journal.errors import Conflict, TextMissing
 from journal.models import Epoch
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 
@@ -48,7 +49,12 @@ def watch_for_restore() -> str:
     return why
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="alarm",
+    writes="Epoch, Alarm",
+    logs="epoch.noticed, alarm.raised",
+    after="mail",
+)
 def announce_restore(*, why: str) -> None:
     """Halt every host and alert people. Hosts that see the same restore share a row."""
     now = clock.now()
@@ -77,7 +83,14 @@ def _record_restore(why: str, now: datetime) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="requests by id, grants and executions by id, alarm",
+    writes="Epoch, ApprovalRequest, Grant, Execution, Observation, Batch (halted), "
+    "Alarm",
+    logs="epoch.noticed, alarm.raised; epoch.asked, or epoch.began, execution.unknown "
+    "and alarm.closed",
+    after="the host's note in `$STATE/epoch`, mail, webhook, wake-up",
+)
 def confirm_restore(
     *, person: Person, reason: str, shown_asked: bool | None = None
 ) -> Epoch:
@@ -87,7 +100,7 @@ def confirm_restore(
 
     When the epoch begins, claimed executions become UNKNOWN, pending requests get their
     whole time again, and log records continue above every number that the lost history
-    used. Locks: requests, executions. Raises NotPermitted, TextMissing or Conflict.
+    used. Raises NotPermitted, TextMissing or Conflict.
     """
     permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import transaction
 
 from journal import clock, log, sweeps
+from journal.operations import operation
 
 from . import locks
 from .models import Execution
@@ -37,12 +37,13 @@ def delete_expired_sessions() -> int:
     return Session.objects.filter(pk__in=oldest).delete()[0]
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="executions (skip locked)", writes="Execution", logs="execution.result_erased"
+)
 def erase_results() -> int:
     """Erase up to 500 old results of services; return how many.
 
-    The digest of the result and the outcome stay. Locks: the executions (skipping
-    locked).
+    The digest of the result and the outcome stay.
     """
     now = clock.now()
     over = now - timedelta(days=settings.COUNTERSEAL.keep_results_days)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
 
 from journal import clock, heartbeats, restore_epochs, sequencer
+from journal.operations import operation
 from journal.sequencer import MOST_COUNTED, LogDelay
 
 from . import deadlines, locks
@@ -204,7 +204,9 @@ CLOSE_CODES = {
 }
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="alarm", writes="Alarm", logs="alarm.raised or alarm.closed", after="mail"
+)
 def raise_or_close_alarm(
     *,
     subject: str,

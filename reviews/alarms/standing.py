@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 
 from journal import canonical, clock, log
 from journal.errors import Conflict, NotPermitted, TextMissing
+from journal.operations import operation
 from policies.choices import ExecutionClass
 from policies.models import Person
 from policies.people import build_actor
@@ -41,10 +41,10 @@ def check_may_answer(person: Person, alarm: Alarm) -> None:
         raise NotPermitted("You are not admitted to this queue. Nothing was recorded.")
 
 
-@transaction.atomic(durable=True)
+@operation(locks="alarm", writes="Alarm", logs="alarm.acknowledged", after="wake-up")
 def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
     """Acknowledge an open alarm: this person looks into it. Raises NotFound,
-    NotPermitted, Conflict. Locks: the alarm."""
+    NotPermitted, Conflict."""
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if alarm.status != AlarmStatus.OPEN:
@@ -57,13 +57,12 @@ def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
     return alarm
 
 
-@transaction.atomic(durable=True)
+@operation(locks="alarm", writes="Alarm", logs="alarm.closed", after="wake-up")
 def close_alarm(*, alarm_id: int, person: Person, note: str, shown: str = "") -> Alarm:
     """Close an alarm with a note on what it was and what was done about it. `shown` is
     the `canonical.format_shown` of what the person read; empty without a page.
 
     Raises NotFound, NotPermitted, TextMissing without a note, Conflict, StaleVersion.
-    Locks: the alarm.
     """
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
@@ -335,7 +334,7 @@ def exclude_alarmed_requests(
 BROKER = "broker"
 
 
-@transaction.atomic(durable=True)
+@operation(locks="alarm", writes="Alarm", logs="alarm.raised", after="mail")
 def raise_for_dropped_messages(*, count: int) -> Alarm | None:
     """Raise an alarm that workers dropped `count` more unreadable broker messages, or
     add them to the open one; None when `count` is 0."""

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import transaction
 from django.db.models import (
     BooleanField,
     Exists,
@@ -27,6 +26,7 @@ from django.db.models import (
 )
 
 from journal import clock, restore_epochs, sweeps
+from journal.operations import operation
 from policies.choices import Role
 from reviews import locks
 from reviews.choices import (
@@ -280,12 +280,17 @@ def _close_disproved(kind: AlarmKind, pk: str) -> bool:
     return close_disproved_alarm(kind=kind, execution_id=pk)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="Alarm",
+    logs="alarm.raised",
+    after="mail, wake-up",
+)
 def raise_found_alarm(
     *, kind: AlarmKind, name: str, search: AlarmSearch, pk: str
 ) -> bool:
     """Raise one alarm, unless the search no longer finds the execution. Returns whether
-    it was raised. Raises NotFound. Locks: the grant, the execution, the alarm."""
+    it was raised. Raises NotFound."""
     execution = locks.lock_execution(pk)
     now = clock.now()
     if not search(now).filter(pk=pk).exists():
@@ -301,10 +306,12 @@ def raise_found_alarm(
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, alarm", writes="Alarm", logs="alarm.raised", after="mail, wake-up"
+)
 def raise_unvoted_request(*, request_id: str) -> bool:
     """Raise the alarm about one request without its votes, unless it has them by now.
-    Returns whether it was raised. Raises NotFound. Locks: the request, the alarm."""
+    Returns whether it was raised. Raises NotFound."""
     request, now = locks.lock_request(request_id), clock.now()
     if not select_unvoted_requests(now).filter(pk=request_id).exists():
         return False
@@ -312,11 +319,15 @@ def raise_unvoted_request(*, request_id: str) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="Alarm",
+    logs="alarm.closed",
+    after="wake-up",
+)
 def close_disproved_alarm(*, kind: AlarmKind, execution_id: str) -> bool:
     """Close the alarm of this kind about one execution, if it no longer holds. Returns
-    whether it was closed. Raises NotFound. Locks: the grant, the execution, the
-    alarm."""
+    whether it was closed. Raises NotFound."""
     locks.lock_execution(execution_id)
     now = clock.now()
     if not select_resolved_alarms(kind).filter(subject=execution_id).exists():
@@ -352,10 +363,12 @@ def _list_closed_by_person(vain: dict[str, int]) -> set[str]:
     return {subject for subject, number in said if vain[subject] == number}
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, alarm", writes="Alarm", logs="alarm.raised", after="mail, wake-up"
+)
 def raise_undecidable(*, request_id: str) -> bool:
     """Raise the alarm for one request, unless people can decide it by now. Returns
-    whether it was raised. Raises NotFound. Locks: the request, the alarm."""
+    whether it was raised. Raises NotFound."""
     request = locks.lock_request(request_id)
     found = next(voters.list_undecidable_requests(request.pk), None)
     if found is None:
@@ -374,10 +387,10 @@ def raise_undecidable(*, request_id: str) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(locks="request, alarm", writes="Alarm", logs="alarm.closed", after="wake-up")
 def close_undecidable(*, request_id: str) -> bool:
     """Close the alarm of one request, unless people still cannot decide it. Returns
-    whether it was closed. Raises NotFound. Locks: the request, the alarm."""
+    whether it was closed. Raises NotFound."""
     request = locks.lock_request(request_id)
     if next(voters.list_undecidable_requests(request.pk), None) is not None:
         return False

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, failpoints, log, restore_epochs
 from journal.errors import (
     AlreadyDecided,
@@ -28,6 +26,7 @@ from journal.errors import (
     VerifierRefused,
     build_field_error,
 )
+from journal.operations import operation
 from policies import active, tools
 from policies.models import Person
 from policies.people import build_actor
@@ -286,7 +285,13 @@ def decide_batch(said: BatchSubmission) -> Batch:
         raise
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="decide_batch",
+    locks="batch, requests by id, their leases by id",
+    writes="Batch, BatchItem, and the rows of each decision",
+    logs="batch.decided, and the records of each decision",
+    after="what each decision leaves",
+)
 def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
     batch = locks.lock_batch(said.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
@@ -398,7 +403,7 @@ def _close_batch(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(entry="decide_batch", logs="batch.refused")
 def _log_refusal(said: BatchSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own, because the decision's rolls
     back (docs/invariants.md I8, I30)."""

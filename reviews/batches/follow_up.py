@@ -6,10 +6,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, outbox
 from journal.errors import AlreadyRunning, Conflict, NotFound
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions
@@ -21,7 +20,7 @@ from reviews.models import ApprovalRequest, Batch, Execution
 from . import membership
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Batch", logs="batch.resumed", after="nudge")
 def run_rest(*, batch_id: str, person: Person) -> None:
     """Resume a batch halted by a failure: its queued executions may run.
 
@@ -34,13 +33,17 @@ def run_rest(*, batch_id: str, person: Person) -> None:
         outbox.publish("execution.queued", subject=first.pk)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grants and executions by id, sums (advisory)",
+    writes="Execution, Observation, Batch",
+    logs="execution.retried, batch.resumed",
+    after="nudge, webhook, wake-up",
+)
 def retry_failed(*, batch_id: str, person: Person) -> int:
     """Queue the batch's FAILED executions again, with the same grants, bytes and keys,
     and resume the batch if it is halted. Returns how many.
 
     Raises NotFound, NotPermitted, GrantExpired, Conflict when nothing has failed.
-    Locks: the executions by id.
     """
     batch = _load_decided_batch(batch_id, person)
     failed = batch.executions.filter(status=ExecutionStatus.FAILED)
@@ -81,13 +84,17 @@ def _select_queued(batch: Batch) -> Any:
     return rows.order_by("batch_position")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="batch, requests by id",
+    writes="ApprovalRequest, RequestVersion, BatchItem",
+    logs="request.recalled, batch.recalled",
+    after="wake-up",
+)
 def recall_batch(*, batch_id: str, person: Person) -> int:
     """Recall every approval of a batch whose recall window is still open. Returns how
     many.
 
     Raises NotFound, NotPermitted, AlreadyRunning when no window is open any more.
-    Locks: the batch, then its requests by id.
     """
     batch = locks.lock_batch(batch_id)
     permissions.check_admitted_to_queue(person, batch.queue_id)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
 from journal import clock, log, notify, sweeps
+from journal.operations import operation
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
@@ -175,7 +176,13 @@ def _form_batches(among: QuerySet[ApprovalRequest]) -> list[str]:
     return touched
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="form_batch_around, form_missed_batches",
+    locks="batch",
+    writes="Batch, BatchItem",
+    logs="batch.formed, batch.joined",
+    after="wake-up",
+)
 def _join_or_create(
     *, key: str, group: str, members: Sequence[UnbatchedRequest]
 ) -> list[str]:
@@ -253,7 +260,11 @@ def tidy_open_batches() -> int:
     return sweeps.run_each(lambda pk: tidy_batch(batch_id=pk), waiting)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="batch",
+    writes="Batch, BatchItem",
+    logs="batch.left, batch.closed, batch.dissolved",
+)
 def tidy_batch(*, batch_id: str) -> bool:
     """Remove members that can no longer be decided; then close a full batch or dissolve
     one that is too small. Returns whether anything changed. Raises NotFound."""
@@ -295,7 +306,7 @@ def _close_or_dissolve(batch: Batch, staying: int, now: datetime) -> bool:
     return False
 
 
-@transaction.atomic(durable=True)
+@operation(writes="BatchItem", logs="batch.left")
 def release_recalled_items() -> None:
     """Release requests whose approval in a decided batch was recalled: they are open
     again and may join another batch."""

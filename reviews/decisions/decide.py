@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.clock import ClockTimestamp
 from journal.errors import AttentionCheckFailed, Conflict, DomainError
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
 from reviews.choices import OPEN, Verdict
@@ -61,7 +60,16 @@ class _AlreadySettled(Conflict):
         self.request = request
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="decide_request",
+    locks="request, Lease, sums (MODIFY only)",
+    writes="Decision, Snapshot, Lease, ApprovalRequest, RequestVersion, Revision, "
+    "Observation, Grant, Execution; Canary; Stop for a rejection that pauses the run",
+    logs="decision.recorded, decision.second_person; request.rejected, "
+    "request.escalated, request.modified, request.recallable or request.authorized; "
+    "grant.issued, execution.queued; canary.revealed; stop.raised",
+    after="mail, nudge, webhook, wake-up",
+)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
     request = locks.lock_request_or_canary(said.request_id)
     if request.status not in OPEN:
@@ -111,7 +119,7 @@ _REFUSED = PreparedQuery(
 )
 
 
-@transaction.atomic(durable=True)
+@operation(entry="decide_request", logs="decision.refused")
 def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own, because the decision's rolls
     back (docs/invariants.md I8, I30)."""

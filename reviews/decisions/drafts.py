@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from journal import clock, log
 from journal.errors import NotFound, TextMissing
+from journal.operations import operation
 from policies import tools
 from policies.models import Person
 from policies.people import build_actor
@@ -115,7 +114,7 @@ def delete_old_drafts() -> int:
     return old.delete()[0]
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Note", logs="note.added")
 def add_note(
     *, request_id: str, person: Person, text: str, kind: NoteKind = NoteKind.NOTE
 ) -> Note:

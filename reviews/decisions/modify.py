@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db import transaction
-
 from journal import clock
 from journal.errors import (
     Conflict,
@@ -22,6 +20,7 @@ from journal.errors import (
     StaleVersion,
     build_field_error,
 )
+from journal.operations import operation
 from policies import edits, tools
 from policies.choices import Risk, Tier
 from reviews import permissions, quorum
@@ -312,7 +311,7 @@ def preview_edit(said: VerdictSubmission) -> EditRequirements:
     return _build_preview(said, request, reading)
 
 
-@transaction.atomic(durable=True)
+@operation(entry="preview_edit", writes="none: it only reads")
 def _build_preview(
     said: VerdictSubmission, request: ApprovalRequest, reading: ToolReading
 ) -> EditRequirements:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, Subquery
 
 from journal import clock
 from journal.errors import InvalidArgs, InvalidInput, NotFound, VerifierRefused
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import active, tools
 from policies.choices import Tier
@@ -117,7 +117,9 @@ def _ask_about_edit(said: VerdictSubmission, version: RequestVersion) -> Preflig
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="reviews.decisions.decide.decide_request", writes="none: it only reads"
+)
 def _draft_edit(
     said: VerdictSubmission, version: RequestVersion, reading: ToolReading
 ) -> RequestVersion | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from journal import clock, failpoints
 from journal.clock import format_time
 from journal.errors import AlreadyDecided, AlreadyRunning, DomainError, NotPermitted
+from journal.operations import operation
 from policies.choices import Role
 from policies.models import Person
 from policies.people import build_actor
@@ -21,13 +20,17 @@ from reviews.requests import versions
 from reviews.stops import incidents
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, the person's leases (advisory), Lease",
+    writes="ApprovalRequest, RequestVersion, Lease",
+    logs="request.recalled, lease.taken, lease.lapsed, lease.released",
+    after="mail, wake-up",
+)
 def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:
     """Recall an approval while its window is open. The request is open again, and the
     person who recalled it holds it if they may decide it.
 
     Raises NotFound, NotPermitted, AlreadyRunning (the window is over), AlreadyDecided.
-    Locks: request.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()

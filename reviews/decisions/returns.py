@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
-
 from journal import clock, log, notify
 from journal.errors import (
     AlreadyDecided,
@@ -18,6 +16,7 @@ from journal.errors import (
     RequestExpired,
     build_field_error,
 )
+from journal.operations import operation
 from policies.choices import Role
 from policies.evaluation import Evaluation
 from policies.models import Person
@@ -36,7 +35,12 @@ from .. import canary_verdicts
 from . import case, drafts, tally
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease",
+    writes="ApprovalRequest, RequestVersion, Note, Lease",
+    logs="request.returned, note.added, lease.released",
+    after="mail, wake-up",
+)
 def return_with_guidance(
     *, request_id: str, person: Person, guidance: str
 ) -> ApprovalRequest:
@@ -45,7 +49,7 @@ def return_with_guidance(
 
     Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, ReasonMissing without
     guidance, HeldByAnother, and Conflict when nobody escalated it or only the
-    supervisor's answer is missing. Locks: the request, its hold.
+    supervisor's answer is missing.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
@@ -143,12 +147,17 @@ def _intersect_steps(
     return found
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request",
+    writes="ApprovalRequest, and Canary when it is one",
+    logs="request.assigned or canary.revealed",
+    after="mail, wake-up",
+)
 def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
     """Assign a request to one person who may decide it; others may still decide it too.
 
     Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, InvalidInput if that
-    person may not decide it. Locks: the request.
+    person may not decide it.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
@@ -178,7 +187,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     return request
 
 
-@transaction.atomic(durable=True)
+@operation(locks="request", logs="request.view_shown")
 def record_view_shown(*, request_id: str, person: Person) -> None:
     """Log that a supervisor looked at the opinion of the person who escalated: it may
     influence the supervisor's own decision.
@@ -195,13 +204,13 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(locks="request", writes="Note", logs="note.added", after="wake-up")
 def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     """Close a disagreement with a note on what it taught. It reopens nothing: the
     rejection remains.
 
     Raises NotFound, NotPermitted, ReasonMissing for an empty text, Conflict when nobody
-    disagreed or it was closed before. Locks: the request.
+    disagreed or it was closed before.
     """
     request = locks.lock_request_shown_to(person, request_id)
     _check_supervises(person, request)

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-
 from journal import clock, log, outbox
 from journal.errors import AlreadyDecided
+from journal.operations import operation
 from reviews import locks, quorum, transitions
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.grants import grants
@@ -24,13 +23,18 @@ REVOKED_CODE = "approval_revoked"
 REVOKED_DETAIL = "An approval was revoked before this ran."
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request",
+    writes="ApprovalRequest and RequestVersion, or Grant and Execution; Observation",
+    logs="request.revoked, or grant.revoked and execution.refused or execution.unknown",
+    after="mail, webhook, wake-up",
+)
 def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
     """Revoke one reviewer's approval of a proposal. An open request is asked again
     without their vote; a queued execution is refused and its grant revoked.
 
     Raises AlreadyDecided when no vote of theirs is left to revoke, or Conflict when the
-    execution was just claimed. Locks: the request, the grant, the execution.
+    execution was just claimed.
     """
     request = locks.lock_request_of_proposal(proposal_id)
     now = clock.now()

@@ -10,8 +10,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import transaction
-
 from journal import log, outbox, restore_epochs, writes
 from journal.clock import format_time
 from journal.errors import (
@@ -28,6 +26,7 @@ from journal.errors import (
     TextMissing,
     build_field_error,
 )
+from journal.operations import operation
 from policies import tools
 from policies.choices import Role
 from policies.models import Person
@@ -64,7 +63,12 @@ class _Sender(NamedTuple):
     now: datetime
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease",
+    writes="ApprovalRequest; Message, or Canary and Lease",
+    logs="request.asked; or canary.revealed, lease.released",
+    after="webhook, wake-up",
+)
 def ask_agent(
     *, request_id: str, person: Person, version: int, text: str
 ) -> Message | None:
@@ -75,7 +79,6 @@ def ask_agent(
     the lock NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired,
     RequestWithdrawn, StaleVersion, HeldByAnother, Conflict for a proposal that a person
     made, RoundsUsed, QuestionUnanswered while the person's last question is unanswered.
-    Locks: the request, its hold.
     """
     said = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
@@ -91,14 +94,18 @@ def ask_agent(
     return _write_message(sender, "ask", MessageKind.QUESTION, round_, said)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease",
+    writes="Message, ApprovalRequest",
+    logs="request.answered",
+    after="webhook, wake-up",
+)
 def answer_question(
     *, request_id: str, person: Person, version: int, text: str, round_: int = 0
 ) -> Message:
     """Answer a question of the agent: that of `round_`, or the oldest unanswered one.
 
     Raises what `ask_agent` raises but for the limits of rounds, and NoOpenQuestion.
-    Locks: the request, its hold.
     """
     said = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
@@ -106,7 +113,12 @@ def answer_question(
     return _write_message(sender, "answer", MessageKind.ANSWER, question.round, said)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease",
+    writes="ApprovalRequest, Lease; Message or Canary",
+    logs="request.sent_back or canary.revealed; lease.released",
+    after="mail, webhook, wake-up",
+)
 def send_back(
     *, request_id: str, person: Person, version: int, text: str
 ) -> Message | None:
@@ -115,8 +127,7 @@ def send_back(
 
     The request stays pending and its deadline stands. It counts as returned until it
     has a new revision; others may decide it meanwhile. The person's hold ends. Raises
-    what `ask_agent` raises but for QuestionUnanswered, and AlreadySentBack. Locks: the
-    request, its hold.
+    what `ask_agent` raises but for QuestionUnanswered, and AlreadySentBack.
     """
     said = _check_text(text)
     sender = _lock_for_person(request_id, person, version)

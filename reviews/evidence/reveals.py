@@ -13,10 +13,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
-
 from journal import clock, log
 from journal.errors import NotFound, ReasonMissing, build_field_error
+from journal.operations import operation
 from policies import tools
 from policies.models import Person
 from policies.people import build_actor
@@ -58,7 +57,7 @@ def list_hidden_arguments(version: RequestVersion) -> list[HiddenArgument]:
     ]
 
 
-@transaction.atomic(durable=True)
+@operation(logs="value.revealed", after="the values, for the page")
 def reveal_argument(
     *, request_id: str, person: Person, name: str, reason_code: str, reason: str
 ) -> list[RevealedValue]:
@@ -111,7 +110,7 @@ def _list_leaves(version: RequestVersion, name: str) -> list[Leaf]:
 MAX_SIGHTINGS = 200  # executions in one call
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Sighting", logs="announced.seen or announced.near_miss")
 def record_sightings(
     *, person: Person, executions: Collection[Execution], near_miss: bool = False
 ) -> int:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
 
 from journal import canonical, failpoints, log, restore_epochs, writes
+from journal.operations import operation
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 from reviews import locks, transitions
@@ -156,7 +156,13 @@ def compute_quiet_time(execution: Execution) -> datetime:
     return (execution.claimed_at or execution.queued_at) + _compute_lease_duration()
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="Grant, Execution, Observation, Batch (halted), Alarm",
+    logs="grant.spent and execution.claimed, or execution.reclaimed; grant.expired or "
+    "grant.revoked, execution.refused; execution.unknown; alarm.raised",
+    after="mail, webhook, wake-up",
+)
 def claim_execution(
     *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
 ) -> Claim | None:
@@ -168,7 +174,7 @@ def claim_execution(
     `redeeming`; a repeated call with the same `key` gets the same claim, unchanged.
 
     Raises NotFound, and DatabaseRestored while a restored database has not been
-    checked. Locks: the grant, the execution.
+    checked.
     """
     execution = locks.lock_execution(execution_id)
     state = rechecks.load_state(execution)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, Q
 
 from journal import clock, log
 from journal.errors import Conflict
+from journal.operations import operation
 from policies import facts
 from policies.documents import ToolDefinition
 from policies.models import Person
@@ -90,14 +90,14 @@ def _perform_look_up(inquiry: PlannedLookUp, actor: log.Actor) -> Execution:
     return record_look_up(inquiry=inquiry, found=found, actor=actor)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="grant, execution", writes="Execution", after="the look-up")
 def plan_look_up(
     *, execution_id: str, person: Person | None = None
 ) -> PlannedLookUp | None:
     """Count the look-up and schedule the next one, before the service is called, so
     that a call that crashes the worker counts too. None when there is nothing to ask.
 
-    Raises NotFound, and for a person NotPermitted or Conflict. Locks: grant, execution.
+    Raises NotFound, and for a person NotPermitted or Conflict.
     """
     execution = locks.lock_execution(execution_id)
     definition = execution.tool_definition
@@ -139,14 +139,20 @@ def _update_execution(execution: Execution, **values: Any) -> None:
         setattr(execution, name, value)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="LookUp, Execution, Observation, LateReport, Alarm",
+    logs="execution.looked_up, execution.settled, execution.reported_late, "
+    "alarm.raised",
+    after="mail, webhook, wake-up",
+)
 def record_look_up(
     *, inquiry: PlannedLookUp, found: EffectOutcome, actor: log.Actor
 ) -> Execution:
     """Record what the service said. A clear answer settles the execution, unless a
     person settled it first; if the two contradict, this raises an alarm.
 
-    Raises NotFound. Locks: grant, execution, alarm.
+    Raises NotFound.
     """
     execution = locks.lock_execution(inquiry.execution.pk)
     now = clock.now()
@@ -290,11 +296,11 @@ def _perform_audit(execution: Execution) -> bool:
     return record_audit(execution_id=execution.pk, fence=execution.fence, found=found)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="grant, execution", writes="Execution", after="the look-up")
 def plan_audit(*, execution_id: str) -> Execution | None:
     """Schedule the next audit, before the service is called, so that a call that
     crashes the worker counts too. None when the service cannot be asked, or another
-    worker just did. Locks: grant, execution. Raises NotFound."""
+    worker just did. Raises NotFound."""
     execution, now = locks.lock_execution(execution_id), clock.now()
     if not _is_audit_due(execution, now):
         return None
@@ -317,11 +323,16 @@ def _compute_next_audit(execution: Execution, now: datetime) -> datetime:
     return now + max(SETTLED, now - (execution.finished_at or now))
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="Execution, Observation, LateReport, Alarm",
+    logs="execution.reported_late, alarm.raised",
+    after="mail, wake-up",
+)
 def record_audit(*, execution_id: str, fence: int, found: EffectOutcome) -> bool:
     """Record the answer and end the audit. An effect that was found raises an alarm and
     counts in the sums; one that was not found leaves the sums. Returns whether it was
-    found. Locks: grant, execution, alarm. Raises NotFound."""
+    found. Raises NotFound."""
     execution = locks.lock_execution(execution_id)
     if execution.status not in WITHOUT_EFFECT or execution.fence != fence:
         return False

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from journal import canonical, clock, encryption, failpoints, log, writes
 from journal.errors import StaleFence
+from journal.operations import operation
 from policies import facts, tools
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
@@ -72,7 +72,12 @@ def requeue_execution(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="StateReading, Execution, Observation, Alarm",
+    logs="execution.requeued, or execution.refused and alarm.raised",
+    after="mail, webhook, wake-up",
+)
 def release_claim(*, claim: Claim, no: Refusal) -> None:
     """Undo the claim of a redeem call that a check refused, before the agent got it.
 
@@ -94,7 +99,12 @@ def release_claim(*, claim: Claim, no: Refusal) -> None:
         )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="StateReading, Execution, Observation, Alarm",
+    logs="execution.requeued, or execution.refused and alarm.raised",
+    after="mail, webhook, wake-up",
+)
 def record_refusal(
     *,
     execution_id: str,
@@ -105,7 +115,7 @@ def record_refusal(
     """Record that a re-check refused the claim, before any attempt had an effect, with
     what it read.
 
-    Raises NotFound, StaleFence. Locks: the grant, the execution.
+    Raises NotFound, StaleFence.
     """
     execution = leases.load_fenced_execution(execution_id, fence)
     writes.insert_rows(readings)
@@ -175,7 +185,13 @@ MAX_FENCE = 2**31 - 1  # largest fence that a report's column holds
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="StateReading, Execution, Observation, Batch (halted), LateReport, Alarm",
+    logs="execution.succeeded, execution.failed, execution.requeued or "
+    "execution.unknown; execution.reported_late; alarm.raised, alarm.closed",
+    after="mail, webhook, wake-up",
+)
 def record_outcome(
     *,
     execution_id: str,
@@ -187,7 +203,7 @@ def record_outcome(
     """Record what became of an attempt, under its fence, with what the checks read if
     they kept it from its effect.
 
-    Raises NotFound, StaleFence. Locks: the grant, the execution.
+    Raises NotFound, StaleFence.
     """
     execution = leases.load_fenced_execution(execution_id, fence)
     now = clock.now()
@@ -295,7 +311,12 @@ def _compute_next_ask(execution: Execution, now: datetime) -> datetime:
     return max(due, execution.lease_until)  # guard: lease-later
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, alarm",
+    writes="LateReport, Observation, Alarm",
+    logs="execution.reported_late, alarm.raised",
+    after="mail, wake-up",
+)
 def record_late_report(
     *,
     execution_id: str,
@@ -305,8 +326,7 @@ def record_late_report(
     actor: log.Actor,
 ) -> bool:
     """Store a report that came too late to count; it settles nothing. Returns whether
-    it only repeats what is recorded. Raises NotFound. Locks: the grant, the execution,
-    the alarm."""
+    it only repeats what is recorded. Raises NotFound."""
     execution, now = locks.lock_execution(execution_id), clock.now()
     said = _build_report_columns(
         execution, fence, action_hash, redact_outcome(execution, outcome)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from journal import canonical, clock, log, sweeps
 from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
@@ -51,7 +52,7 @@ class PlannedRepair:
     after: Mapping[str, Any]
 
 
-@transaction.atomic(durable=True)
+@operation(locks="grant, execution", writes="Repair", logs="repair.proposed")
 def propose_repair(
     *,
     execution_id: str,
@@ -62,8 +63,7 @@ def propose_repair(
 ) -> Repair:
     """Propose the repair of an execution. `shown` is the `canonical.format_shown` of
     the values that the person read; empty without a page. Raises NotFound,
-    NotPermitted, TextMissing, Conflict, StaleVersion. Locks: the grant, the
-    execution."""
+    NotPermitted, TextMissing, Conflict, StaleVersion."""
     execution = locks.lock_execution(execution_id)
     permissions.check_admitted_to_queue(
         person, execution.grant.revision.known_tool.queue_id
@@ -73,12 +73,17 @@ def propose_repair(
     return create_repair(wanted, person=person, reason=reason, now=now, shown=shown)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="repair, grant, execution, alarm",
+    writes="Repair, Execution, Grant, Observation, Batch (halted), Alarm",
+    logs="repair.applied; execution.unknown, or grant.expired and execution.refused; "
+    "alarm.raised",
+    after="mail, webhook, wake-up",
+)
 def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair:
     """Confirm a repair and apply it. `shown` is the `canonical.format_shown` of the
     repair that the person read; empty without a page. Raises NotFound, NotPermitted,
-    StaleVersion, or Conflict when the repair is over or the execution has changed.
-    Locks: the repair, the grant, the execution."""
+    StaleVersion, or Conflict when the repair is over or the execution has changed."""
     now = clock.now()
     repair = load_confirmable_repair(repair_id, person=person, now=now, shown=shown)
     execution = locks.lock_execution(repair.key)
@@ -96,10 +101,10 @@ def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair
     return mark_repair_applied(repair, person=person, now=now)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="repair", writes="Repair", logs="repair.refused")
 def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
     """Refuse a repair, or withdraw one's own; its subject stays unchanged. Raises
-    NotFound, NotPermitted, TextMissing, Conflict. Locks: the repair."""
+    NotFound, NotPermitted, TextMissing, Conflict."""
     repair = locks.lock_repair(repair_id)
     if repair.proposed_by != person.public_id:
         permissions.check_permission(person, Permission.CONFIRM_REPAIR)
@@ -110,7 +115,7 @@ def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
     return _apply_transition(repair, "refuse", person, now, changes, answer=answer)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="repairs (skip locked)", writes="Repair", logs="repair.lapsed")
 def lapse_repairs() -> int:
     """End up to 100 repairs that nobody confirmed in time. Returns how many."""
     due = Repair.objects.filter(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
-
 from journal import canonical, clock, failpoints
 from journal.errors import Conflict, GrantExpired, TextMissing
+from journal.operations import operation
 from policies import facts
 from policies.models import Person
 from policies.people import build_actor
@@ -30,15 +29,19 @@ REPORTED_AS_DONE = (
 )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution",
+    writes="Execution, Observation",
+    logs="execution.settled",
+    after="webhook, wake-up",
+)
 def settle_unknown(
     *, execution_id: str, person: Person, happened: bool, reason: str, shown: str = ""
 ) -> Execution:
     """Settle an unknown outcome by a person's word, with their reason. `shown` is the
     `canonical.format_shown` of what the person read; empty without a page.
 
-    Raises NotFound, NotPermitted, TextMissing, Conflict. Locks: the grant, the
-    execution.
+    Raises NotFound, NotPermitted, TextMissing, Conflict.
     """
     permissions.check_permission(person, permissions.Permission.SETTLE_UNKNOWN)
     if not reason.strip():
@@ -76,14 +79,18 @@ def build_shown_outcome(execution: Execution) -> dict[str, object]:
     }
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="grant, execution, sums (advisory)",
+    writes="Execution, Observation",
+    logs="execution.retried",
+    after="nudge, webhook, wake-up",
+)
 def retry_execution(*, execution_id: str, person: Person) -> Execution:
     """Queue a failed execution again: same grant, bytes and key, inside its window.
 
     Raises NotFound, NotPermitted, GrantExpired; Conflict when it has not failed, when a
     stop came since the grant, when its sums have grown and the policy now requires more
     authority, or when its batch is halted: then retry the batch as a whole.
-    Locks: the grant, the execution, then the keys of its sums.
     """
     execution = locks.lock_execution(execution_id)
     if sequence.is_batch_halted(execution):

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 
 from journal import clock, log, notify, outbox, sweeps
 from journal.clock import format_time
 from journal.errors import HeldByAnother, HoldLapsed
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, transitions
@@ -160,7 +160,7 @@ def find_first_free(*, request_ids: Sequence[str], person: Person) -> str:
 CHUNK = 500
 
 
-@transaction.atomic(durable=True)
+@operation(locks="Lease", writes="Lease", logs="lease.released", after="mail, wake-up")
 def release_hold(
     *, request_id: str, person: Person, token: str = "", leaving: bool = False
 ) -> bool:
@@ -169,7 +169,7 @@ def release_hold(
     With a `token` only the hold with that token is given back, so that a page closed
     late does not end a newer hold of the same person. `leaving`: the person only goes
     on to something else, so a hold that they offered to a colleague stays until it runs
-    out. Locks: the lease.
+    out.
     """
     lease = locks.lock_hold(request_id)
     if lease is None or lease.holder_id != person.pk:
@@ -183,7 +183,12 @@ def release_hold(
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="leases (skip locked)",
+    writes="Lease",
+    logs="lease.lapsed",
+    after="mail, wake-up",
+)
 def free_lapsed_holds() -> int:
     """Free up to 500 lapsed holds that somebody waits for, or that were offered and
     not accepted; return how many."""

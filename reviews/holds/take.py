@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 
 from journal import clock, ids, notify, outbox
@@ -25,6 +24,7 @@ from journal.errors import (
     RequestExpired,
     build_field_error,
 )
+from journal.operations import operation
 from policies.choices import Role
 from policies.models import Person
 from policies.people import build_actor
@@ -59,7 +59,13 @@ class HoldResult:
     token: str = ""
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, the person's leases (advisory), Lease, those that make room (skip "
+    "locked)",
+    writes="Lease",
+    logs="lease.taken or lease.handed_over; lease.lapsed, lease.released",
+    after="mail, wake-up",
+)
 def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldResult:
     """Take a hold on a request that this person may decide.
 
@@ -68,8 +74,7 @@ def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldR
     an offer. When the person would have more than three, the hold that was renewed
     longest ago is freed, one that is offered last of all. Raises NotFound,
     NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or with `accept`
-    Conflict when the offer has ended and another person holds it. Locks: the request,
-    the person's holds (advisory), the lease.
+    Conflict when the offer has ended and another person holds it.
     """
     request = locks.lock_request_or_canary(request_id)
     now = clock.now()
@@ -202,13 +207,14 @@ def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) 
         free_hold(lease, "lease.released", actor, now, {"cause": "room"})
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, Lease", writes="Lease", logs="lease.broken", after="mail, wake-up"
+)
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     """End somebody else's hold as a supervisor, with a reason.
 
     The holder is told, and the next decision is flagged. Raises NotFound, NotPermitted,
     ReasonMissing when none is given, or Conflict when nobody else holds the request.
-    Locks: the request, the lease.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
@@ -234,7 +240,14 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     notify.announce(request.proposal_id)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, the person's leases (advisory), Lease, those that make room (skip "
+    "locked)",
+    writes="Lease",
+    logs="lease.offered; lease.taken, lease.lapsed, lease.released, "
+    "lease.offer_withdrawn",
+    after="mail, wake-up",
+)
 def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     """Offer a hold to a colleague who may decide the request.
 
@@ -243,7 +256,7 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     request takes a hold on it first; an offer to somebody else is withdrawn. Raises
     NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired,
     InvalidInput when the colleague may not decide it, or Conflict when another person
-    holds it. Locks: as `take_hold`.
+    holds it.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
@@ -268,12 +281,12 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     notify.announce(request.proposal_id)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="Lease", writes="Lease", logs="lease.declined", after="mail, wake-up")
 def decline_offer(*, request_id: str, person: Person) -> None:
     """Refuse a hold that its holder offered to this person.
 
     The holder keeps it and is told. Raises Conflict when it is not offered to this
-    person any more. Locks: the lease.
+    person any more.
     """
     lease, now = locks.lock_hold(request_id), clock.now()
     if lease is None or lease.offered_to_id != person.pk or not is_held(lease, now):
@@ -284,12 +297,11 @@ def decline_offer(*, request_id: str, person: Person) -> None:
     outbox.publish("request.declined", lease.pk, person=holder)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="Lease", writes="Lease", logs="lease.offer_withdrawn", after="wake-up")
 def withdraw_offer(*, request_id: str, person: Person) -> None:
     """Take back an offer and keep the hold.
 
-    Raises Conflict when this person does not offer the request any more. Locks: the
-    lease.
+    Raises Conflict when this person does not offer the request any more.
     """
     lease, now = locks.lock_hold(request_id), clock.now()
     own = lease is not None and lease.holder_id == person.pk and is_held(lease, now)
@@ -309,11 +321,11 @@ def _end_offer(lease: Lease, kind: str, person: Person, now: datetime) -> None:
     notify.announce(lease.request.proposal_id)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="Lease", writes="Lease")
 def record_waiting_person(*, request_id: str, person: Person) -> bool:
     """Record that the person wants to be told when the request is free.
 
-    False when it is free already. Locks: the lease.
+    False when it is free already.
     """
     lease = locks.lock_hold(request_id)
     if lease is None or not is_held(lease, clock.now()):

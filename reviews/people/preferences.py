@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
 import phonenumbers
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from journal import clock
 from journal.errors import Conflict, InvalidInput, NotFound
+from journal.operations import operation
 from policies.choices import Risk
 from policies.models import Person
 from reviews.models import Preferences, SavedView
@@ -166,7 +167,7 @@ def _parse_or_default(shape: type[_Shape], stored: Any) -> _Shape:
         return shape()
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Preferences")
 def save_preferences(
     *,
     person: Person,
@@ -196,7 +197,7 @@ def list_saved_views(person: Person, page: str) -> list[SavedView]:
     return list(SavedView.objects.filter(person=person, page=page).order_by("name"))
 
 
-@transaction.atomic(durable=True)
+@operation(writes="SavedView")
 def create_saved_view(*, person: Person, page: str, name: str, query: str) -> SavedView:
     """Save a filter under a name. Raises InvalidInput, or Conflict for a name in
     use."""
@@ -211,7 +212,7 @@ def create_saved_view(*, person: Person, page: str, name: str, query: str) -> Sa
         ) from None
 
 
-@transaction.atomic(durable=True)
+@operation(writes="SavedView")
 def delete_saved_view(*, person: Person, view_id: int) -> str:
     """Delete one of the person's views; return its page. Raises NotFound."""
     own = SavedView.objects.filter(person=person, pk=view_id).first()

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from journal import bearer_tokens, clock, log
 from journal.clock import ClockTimestamp
 from journal.errors import InvalidAgentKey, InvalidInput, NotFound, build_field_error
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.models import Person
 from policies.people import build_actor
@@ -22,7 +22,7 @@ PERSONAL_PREFIX = "csp"
 USUAL_DAYS, MOST_DAYS = 90, 365
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PersonalToken", logs="person.token_minted")
 def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     """Create a token that is valid for `days`; return its text, which is not stored.
 
@@ -43,7 +43,7 @@ def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     return minted.text
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PersonalToken", logs="person.token_revoked")
 def revoke_token(*, person: Person, token_id: int) -> None:
     """Revoke one of the person's own tokens. Raises NotFound."""
     own = PersonalToken.objects.filter(person=person, pk=token_id)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 
 from journal import clock, failpoints, log, outbox, writes
@@ -23,6 +22,7 @@ from journal.errors import (
     RequestWithdrawn,
     TooLittleTime,
 )
+from journal.operations import operation
 from policies.choices import Tier
 from reviews import locks, transitions
 from reviews.choices import OPEN, RETRACTED, UNFINISHED, ExecutionStatus, RequestStatus
@@ -301,7 +301,13 @@ def withdraw_proposal(
         raise AlreadyDecided("There is nothing left to withdraw.")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request",
+    writes="ApprovalRequest, or Grant and Execution; Observation",
+    logs="request.withdrawn, or grant.revoked and execution.refused or "
+    "execution.unknown",
+    after="mail, webhook, wake-up",
+)
 def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
     """Withdraw one proposal in the scope of a stop, with the system as the actor.
 

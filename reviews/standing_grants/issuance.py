@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from journal import canonical, clock, log, notify, restore_epochs
 from journal.errors import (
     Conflict,
@@ -13,6 +11,7 @@ from journal.errors import (
     NotPermitted,
     TextMissing,
 )
+from journal.operations import operation
 from policies import active, standing_grants, tools
 from policies.documents import StandingTerms
 from policies.evaluation import Evaluation
@@ -29,18 +28,22 @@ from reviews.stops.stops import build_action_key
 from .uses import ISSUED
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="request, the run's standing grants (advisory)",
+    writes="StandingGrant",
+    logs="standing_grant.issued",
+    after="wake-up",
+)
 def issue_standing_grant(
     *, request_id: str, person: Person, reason: str, shown: str = ""
 ) -> StandingGrant:
     """Allow the calls of a request's tool in its run in advance, within the terms of
-    the active policy. `shown` is the
-    `canonical.format_shown` of the terms that the person read; empty without a page.
+    the active policy. `shown` is the `canonical.format_shown` of the terms that the
+    person read; empty without a page.
 
     The request stays open. Raises NotFound, TextMissing, and under the lock
     NotPermitted, AlreadyEscalated, Conflict when the policy, the request or a stop does
-    not allow one, or when one is in force. Locks: the request, then the standing grants
-    of its run and tool.
+    not allow one, or when one is in force.
     """
     if not reason.strip():
         raise TextMissing("Enter a reason first. Nothing was allowed.")
@@ -134,12 +137,17 @@ def may_issue(person: Person, request: ApprovalRequest, now: datetime) -> bool:
     return not _is_in_force(request.proposal)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="standing grant",
+    writes="StandingGrant",
+    logs="standing_grant.revoked",
+    after="wake-up",
+)
 def revoke_standing_grant(*, grant_id: str, person: Person) -> StandingGrant:
     """End a standing grant at once. What took a use and has not begun is refused.
 
     Anybody who may stop runs of its queue may, and who issued it. Raises NotFound,
-    NotPermitted, and Conflict when it has ended already. Locks: the standing grant.
+    NotPermitted, and Conflict when it has ended already.
     """
     found = locks.lock_standing_grant(grant_id)
     if not may_revoke(person, found):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.contrib.auth.hashers import make_password
-from django.db import transaction
 
 from journal import clock, log
 from journal.errors import Conflict, NotPermitted
+from journal.operations import operation
 from policies import people
 from policies.models import Person
 from reviews import permissions
@@ -16,7 +16,11 @@ from reviews.people import tokens
 from . import stops
 
 
-@transaction.atomic(durable=True)
+@operation(
+    writes="Person, PersonalToken, Stop",
+    logs="person.deactivated, stop.raised",
+    after="a task that revokes the person's approvals, wake-up",
+)
 def deactivate_account(*, person: Person, by: Person) -> None:
     """Deactivate an account, end its sessions and tokens, and discard its password.
 
@@ -42,7 +46,7 @@ def deactivate_account(*, person: Person, by: Person) -> None:
     _log_account_change("person.deactivated", person, by, tokens=str(count))
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Person", logs="person.reactivated")
 def reactivate_account(*, person: Person, by: Person) -> None:
     """Activate the account again, without a password until somebody sets one.
 

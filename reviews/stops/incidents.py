@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import (
     DateTimeField,
     DurationField,
@@ -31,6 +30,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from journal import clock, log, outbox, sweeps
 from journal.errors import Conflict, NotFound, ReasonMissing
+from journal.operations import operation
 from policies.models import Person, Queue
 from policies.people import build_actor
 from reviews import locks, permissions
@@ -163,7 +163,12 @@ CHUNK = 500
 TIMER = log.Actor("system", "timer")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deadlines (advisory)",
+    writes="Incident",
+    logs="incident.declared",
+    after="a task that moves the deadlines, mail",
+)
 def declare_incident(
     *, person: Person, reason: str, queue: Queue | None = None
 ) -> Incident:
@@ -171,7 +176,7 @@ def declare_incident(
 
     A task then moves the stored deadlines; expiry also checks for open incidents, so
     nothing expires before that. Raises NotPermitted, ReasonMissing when none is given,
-    or Conflict when this scope has an open incident. Locks: deadlines.
+    or Conflict when this scope has an open incident.
     """
     permissions.check_permission(person, Permission.DECLARE)
     if not reason.strip():
@@ -191,13 +196,18 @@ def declare_incident(
     return row
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deadlines (advisory), requests by id",
+    writes="Incident, ApprovalRequest",
+    logs="incident.ended",
+    after="mail",
+)
 def end_incident(*, incident_id: int, person: Person) -> Incident:
     """End an incident: deadlines run again, with the time they had left.
 
     A request opened during the incident has its whole time. Requests that another open
     incident covers stay frozen. Raises NotFound, NotPermitted, or Conflict when it has
-    ended already. Locks: deadlines, requests by pk.
+    ended already.
     """
     permissions.check_permission(person, Permission.DECLARE)
     locks.lock_deadlines()
@@ -231,12 +241,16 @@ def _restart_clocks(request_ids: list[str]) -> int:
     return found.update(frozen_through=None)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="deadlines (advisory), requests (skip locked)",
+    writes="ApprovalRequest",
+    logs="incident.held",
+)
 def advance_frozen_deadlines() -> list[str]:
     """Move up to 500 frozen deadlines that are not far enough ahead of the clock.
 
     Also restarts up to 500 clocks that no incident stops any more. Returns the ids of
-    the requests whose deadlines moved. Locks: deadlines, requests (skipping locked).
+    the requests whose deadlines moved.
     """
     if not _has_work():
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from journal import clock, log, notify, outbox
 from journal.errors import (
@@ -19,6 +19,7 @@ from journal.errors import (
     NotPermitted,
     build_field_error,
 )
+from journal.operations import operation
 from journal.statements import Statement
 from policies.models import Person
 from policies.people import build_actor
@@ -145,7 +146,11 @@ def _find_system_pause(agent: str, thread: str) -> str:
     return rows.values_list("reason", flat=True).first() or ""
 
 
-@transaction.atomic(durable=True)
+@operation(
+    writes="Stop",
+    logs="stop.raised, stop.tightened",
+    after="a task that applies the stop, wake-up",
+)
 def create_stop(
     *,
     scope: Scope,
@@ -291,7 +296,7 @@ def _check_key(scope: Scope, key: str) -> str:
     return "" if scope is Scope.EVERYTHING else key
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Stop", logs="stop.lift_asked or stop.lifted", after="wake-up")
 def lift_stop(
     *, stop_id: int, person: Person, reason: str, shown_asked: bool | None = None
 ) -> Stop:
