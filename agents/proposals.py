@@ -168,8 +168,7 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
     messages, and only then answer (docs/invariants.md I1).
 
-    Raises the refusals of agents in `journal.errors`. Locks: the idempotency key, the
-    thread, the agent's listeners (shared), a superseded request, the sums.
+    Raises the refusals of agents in `journal.errors`.
     """
     try:
         try:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from journal.errors import DomainError
+from journal.operations import operation
 from policies import tools
 from policies.choices import Tier
 from policies.models import Person, PolicyVersion
@@ -153,11 +153,10 @@ def govern_clone(
     return ruling if asked is Tier.APPROVE else None
 
 
-@transaction.atomic(durable=True)
+@operation(entry="assurance.insertion.plant_canary", writes="none: it only reads")
 def _govern(
     action: ProposedAction, now: datetime, policy: PolicyVersion | None
 ) -> Ruling:
-    """It reads the sums and locks none."""
     return govern(action, now=now, policy=policy, firmly=False)
 
 

@@ -12,12 +12,12 @@ import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils.crypto import salted_hmac
 
 from journal import clock, failpoints, log, restore_epochs, sweeps, writes
 from journal.errors import DatabaseRestored
+from journal.operations import operation
 from policies import active
 from policies.choices import Risk, Role
 from policies.models import Person
@@ -216,16 +216,21 @@ def _may_decide(person: Person, clone: PreparedClone) -> bool:
     return not above and queue.pk in permissions.queues_of(person)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="the person's leases (advisory)",
+    writes="Proposal, Revision, ApprovalRequest, RequestVersion, Canary",
+    logs="canary.planted",
+    after="mail, wake-up",
+)
 def plant_canary(
     *, person: Person, clone: PreparedClone, next_after: int
 ) -> ApprovalRequest | None:
     """Plant a canary for one reviewer; None if they have an open one.
 
-    Raises DatabaseRestored while nobody has confirmed a restored database. Locks: the
-    person's holds (advisory), so that two workers plant one canary.
+    Raises DatabaseRestored while nobody has confirmed a restored database.
     """
     restore_epochs.check_not_restored()
+    # Two workers would otherwise plant one canary each.
     locks.lock_holds_of_person(person.public_id)
     if Canary.objects.filter(reviewer=person, ending="").exists():
         return None

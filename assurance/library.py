@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import QuerySet
 
 from journal import clock
 from journal.errors import Conflict, InvalidArgs, NotFound, build_field_error
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
@@ -41,7 +42,7 @@ def _select_in_force() -> QuerySet[DefectChange]:
     return confirmed.order_by("defect", "-settled_at", "-pk").distinct("defect")
 
 
-@transaction.atomic(durable=True)
+@operation(writes="DefectChange", logs="defect.proposed")
 def propose_change(
     *, person: Person, kind: DefectKind, weight: int, reason: str
 ) -> DefectChange:
@@ -84,18 +85,18 @@ def _find_weight_problem(kind: DefectKind, weight: int) -> str:
     return ""
 
 
-@transaction.atomic(durable=True)
+@operation(locks="change", writes="DefectChange", logs="defect.changed")
 def confirm_change(*, change_id: int, person: Person) -> DefectChange:
     """Put a proposed change in force. Raises NotFound, NotPermitted, Conflict when it
-    does not wait. Locks: the change."""
+    does not wait."""
     change = _lock_answerable(change_id, person)
     return _settle(change, "confirm", person)
 
 
-@transaction.atomic(durable=True)
+@operation(locks="change", writes="DefectChange", logs="defect.refused")
 def refuse_change(*, change_id: int, person: Person, reason: str) -> DefectChange:
     """Refuse a proposed change. Raises NotFound, NotPermitted, TextMissing, Conflict
-    when it does not wait. Locks: the change."""
+    when it does not wait."""
     change = _lock_answerable(change_id, person)
     return _settle(change, "refuse", person, second_person.read_reason(reason))
 
@@ -139,10 +140,10 @@ def _settle(
     )
 
 
-@transaction.atomic(durable=True)
+@operation(locks="change", writes="DefectChange", logs="defect.withdrawn")
 def withdraw_change(*, change_id: int, person: Person) -> DefectChange:
     """Withdraw a change that this person proposed. Raises NotFound, NotPermitted,
-    Conflict when it does not wait. Locks: the change."""
+    Conflict when it does not wait."""
     permissions.check_permission(person, Permission.MANAGE_DEFECTS)
     change = locks.lock_defect_change(change_id)
     return second_person.withdraw_row(
@@ -158,10 +159,9 @@ def _build_log_data(change: DefectChange) -> dict[str, Any]:
     return {"data": {"defect": change.defect, "weight": change.weight}}
 
 
-@transaction.atomic(durable=True)
+@operation(locks="changes (skip locked)", writes="DefectChange", logs="defect.lapsed")
 def lapse_changes() -> int:
-    """End the changes that nobody answered within a week. Returns how many. Locks: the
-    changes (skip locked)."""
+    """End the changes that nobody answered within a week. Returns how many."""
     rows = DefectChange.objects.filter(status=DefectChangeStatus.PROPOSED)
     return second_person.lapse_unanswered(
         transitions.defect_change, rows, _build_log_data

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from journal import clock
 from journal.errors import AlreadyDecided, Conflict, NotFound, NotPermitted
+from journal.operations import operation
 from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import DefectKind, PracticeEnding, Verdict
@@ -111,7 +111,7 @@ def start_practice(
     sort goes on, and another one ends.
 
     Raises NotPermitted for people who decide no requests, and Conflict while there are
-    too few decided requests. Locks: the person's holds (advisory).
+    too few decided requests.
     """
     _check_decides(person)
     chance = random_source or random.SystemRandom()
@@ -124,7 +124,11 @@ def _check_decides(person: Person) -> None:
         raise NotPermitted("Only people who decide requests practise.")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="start_practice",
+    locks="the person's leases (advisory)",
+    writes="Practice, PracticeItem",
+)
 def _store_practice(
     person: Person, kind: DefectKind | None, drawn: Sequence[DrawnItem]
 ) -> Practice:
@@ -201,7 +205,7 @@ def _find_defect(
     return None
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Practice")
 def decline_warm_up(*, person: Person) -> None:
     """Record that this person wants no warm-up now. Raises NotPermitted."""
     _check_decides(person)
@@ -214,7 +218,7 @@ def decline_warm_up(*, person: Person) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Practice")
 def skip_practice(*, practice_id: int, person: Person) -> None:
     """End an own practice before its last answer. Raises NotFound, also for one that
     ended."""
@@ -230,7 +234,7 @@ def _end_practice(practice: Practice, ending: PracticeEnding, now: datetime) -> 
     )
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PracticeItem, Practice")
 def record_answer(
     *, practice_id: int, number: int, person: Person, verdict: Verdict
 ) -> None:

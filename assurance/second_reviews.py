@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.crypto import salted_hmac
 
@@ -25,6 +24,7 @@ from journal.errors import (
     RequestExpired,
     TextMissing,
 )
+from journal.operations import operation
 from policies import active
 from policies.choices import Risk, Role, Tier
 from policies.models import Person
@@ -95,7 +95,7 @@ def draw_number(request_id: str) -> float:
     return int.from_bytes(digest[:6]) / 2**48
 
 
-@transaction.atomic(durable=True)
+@operation(writes="SecondReview", logs="second_review.chosen")
 def choose_decision(*, decision_id: int, cause: SampleCause) -> bool:
     """Ask for a second review of a decision. Returns False if it was asked for."""
     decision = Decision.objects.select_related("request__proposal").get(pk=decision_id)
@@ -152,7 +152,7 @@ def _select_of_queues(person: Person) -> QuerySet[SecondReview]:
     ).select_related("decision__request__proposal", "decision__reviewer", "reviewer")
 
 
-@transaction.atomic(durable=True)
+@operation(writes="SecondReview", logs="second_review.answered")
 def record_answer(
     *, decision_id: int, person: Person, verdict: Verdict, reason: str
 ) -> SecondReview:
@@ -193,7 +193,7 @@ def _check_may_answer(person: Person, decision: Decision) -> None:
         raise NotPermitted("You decided this yourself. Nothing was recorded.")
 
 
-@transaction.atomic(durable=True)
+@operation(writes="SecondReview", logs="second_review.settled")
 def record_ruling(
     *, decision_id: int, person: Person, upheld: UpheldReview, reason: str
 ) -> None:

@@ -8,8 +8,6 @@ from importlib import import_module
 
 from journal.operations import OPERATIONS, Operation
 
-from . import operations as table
-
 PACKAGES = (
     "desk",
     "stats",
@@ -32,7 +30,8 @@ HEAD = """\
 
 `manage.py transaction_map` prints this page from what each function declares with
 `@operation` (`journal/operations.py`). A test compares the page with the declarations;
-it fails when a function opens a transaction in another way.
+it fails when a function opens a transaction in another way. *In* names the function
+that opens the transaction of the one that a reader calls.
 
 Only operations open transactions, and each transaction is durable. Nothing leaves the
 process inside one: look-ups, verifiers, effects, mail and calls to the broker come
@@ -69,18 +68,15 @@ def load_operations() -> Sequence[Operation]:
         for module in pkgutil.walk_packages(path, f"{package}."):
             if not {"migrations", "management"} & set(module.name.split(".")):
                 import_module(module.name)
-    rows = [
-        Operation(
-            ", ".join(r.functions), r.functions, r.locks, r.writes, r.logs, r.after
-        )
-        for r in table.OPERATIONS
-    ]
-    return sorted([*OPERATIONS.values(), *rows], key=_build_place)
+    return sorted(OPERATIONS.values(), key=_build_place)
 
 
-def _build_place(row: Operation) -> tuple[str, ...]:
-    module, _, _ = row.entries[0].rpartition(".")
-    return module, row.name.rpartition(".")[0]
+def _build_place(row: Operation) -> tuple[str, str]:
+    return _get_module(row.entries[0]), _get_module(row.name)
+
+
+def _get_module(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def _format_section(package: str, operations: Iterable[Operation]) -> str:
@@ -99,6 +95,6 @@ def _format_table_line(cells: Iterable[str]) -> str:
 
 def _build_cells(row: Operation) -> Iterator[str]:
     names = ", ".join(f"`{name}`" for name in row.entries)
-    own = {*row.entries, ", ".join(row.entries)}
-    yield names if row.name in own else f"{names}: `{row.name}`"
+    own = row.name.removeprefix(f"{_get_module(row.entries[0])}.")
+    yield names if row.name in row.entries else f"{names} in `{own}`"
     yield from (row.locks, row.writes, row.logs, row.after)

@@ -15,11 +15,11 @@ from datetime import datetime
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import transaction
 from django.db.models import QuerySet
 
 from journal import clock, outbox
 from journal.models import OutboxMessage
+from journal.operations import operation
 from policies.choices import Risk, Role
 from policies.documents import Place
 from policies.models import Person
@@ -323,7 +323,7 @@ def _wake_if_all_quiet(plans: list[NoticePlan], now: datetime) -> list[NoticePla
     return [*others, *(replace(plan, due=SendTime(now)) for plan in bound)]
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Notice", after="messages, each when its reader chose")
 def plan_notices(
     *, about: Mapping[str, Any], kind: str, plans: Iterable[NoticePlan], now: datetime
 ) -> None:
@@ -356,7 +356,7 @@ def _build_notice(
     return Notice(kind=kind, **where, **about, **when)
 
 
-@transaction.atomic(durable=True)
+@operation(after="a test message")
 def enqueue_test_notice(*, person: Person, channel: str = "email") -> None:
     """Publish an outbox message that sends this person a test message."""
     outbox.publish("notice.test", person.public_id, channel=channel)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, sweeps
+from journal.operations import operation
 from policies import active
 from policies.documents import Alert
 from reviews.alarms import standing
@@ -130,10 +129,9 @@ def _list_closed_lately(crossed: dict[str, CrossedAlert], now: datetime) -> set[
     }
 
 
-@transaction.atomic(durable=True)
+@operation(locks="alarm", writes="Alarm", logs="alarm.raised", after="mail")
 def raise_alert(crossed: CrossedAlert) -> bool:
-    """Raise the alarm, which supervisors are notified of. Returns True. Locks: the
-    alarm."""
+    """Raise the alarm, which supervisors are notified of. Returns True."""
     standing.raise_alarm(
         KIND,
         subject=crossed.subject,
@@ -144,10 +142,9 @@ def raise_alert(crossed: CrossedAlert) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(locks="alarm", writes="Alarm", logs="alarm.closed")
 def close_alert(*, subject: str) -> bool:
-    """Close the alarm of a rate that is back. Returns whether it was open. Locks: the
-    alarm."""
+    """Close the alarm of a rate that is back. Returns whether it was open."""
     return standing.close_resolved_alarm(
         KIND, subject=subject, now=clock.now(), code="back_within_threshold"
     )

@@ -13,9 +13,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from time import monotonic
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
 from journal import clock, sweeps
+from journal.operations import operation
 from reviews import locks
 from reviews.models import MetricDay, MetricRollup
 
@@ -157,13 +158,13 @@ def _read_figures(day: date) -> Iterator[MetricRollup]:
                 )
 
 
-@transaction.atomic(durable=True)
+@operation(locks="the day", writes="MetricDay, MetricRollup")
 def store_day(
     *, day: date, figures: Sequence[MetricRollup], through: int, took_ms: int
 ) -> bool:
     """Store the figures of a day. Returns False when a run with newer figures was
     first. `through` is what the log had marked when they were read: a later mark keeps
-    the day due. Locks: the day."""
+    the day due."""
     found = locks.lock_metric_day(day)
     if found is None or not found.due:
         return False

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import localdate
 
@@ -23,6 +22,7 @@ from journal.errors import (
     NotFound,
     build_field_error,
 )
+from journal.operations import operation
 from policies.choices import Role
 from policies.models import Person, Tool
 from policies.people import build_actor
@@ -55,7 +55,7 @@ class DatasetTerms:
     with_canaries: bool = False
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Dataset", logs="dataset.asked")
 def ask_dataset(*, person: Person, terms: DatasetTerms) -> Dataset:
     """Ask for a dataset; nothing is written before the consent. Raises NotPermitted, or
     InvalidArgs with the fields that are wrong."""
@@ -157,12 +157,16 @@ def _select_consenters(dataset: Dataset) -> QuerySet[Person]:
     return found.exclude(pk__in=[dataset.asked_by_id, dataset.owner_id])
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="dataset",
+    writes="Dataset",
+    logs="dataset.consented",
+    after="a task that writes the file",
+)
 def consent_dataset(*, dataset_id: str, person: Person, shown: str = "") -> Dataset:
     """Consent, so that a job writes the file. `shown` is the `canonical.format_shown`
     of the terms that the person read; empty without a page. Raises NotFound,
-    NotPermitted, StaleVersion, Conflict when it is answered already. Locks: the
-    dataset."""
+    NotPermitted, StaleVersion, Conflict when it is answered already."""
     dataset, now = _lock_answerable(dataset_id, person), clock.now()
     lost = "Nothing was written."
     canonical.check_shown(shown, build_shown_terms(dataset), lost)  # guard: file-shown
@@ -194,10 +198,10 @@ def build_shown_terms(dataset: Dataset) -> dict[str, object]:
     }
 
 
-@transaction.atomic(durable=True)
+@operation(locks="dataset", writes="Dataset", logs="dataset.refused")
 def refuse_dataset(*, dataset_id: str, person: Person, reason: str) -> Dataset:
     """Refuse; nothing is written. Raises NotFound, NotPermitted, Conflict when it is
-    answered already, TextMissing. Locks: the dataset."""
+    answered already, TextMissing."""
     dataset, now = _lock_answerable(dataset_id, person), clock.now()
     said = second_person.read_reason(reason)
     return transitions.dataset.apply(
@@ -219,10 +223,10 @@ def _lock_answerable(dataset_id: str, person: Person) -> Dataset:
     return dataset
 
 
-@transaction.atomic(durable=True)
+@operation(locks="dataset", writes="Dataset", logs="dataset.withdrawn")
 def withdraw_dataset(*, dataset_id: str, person: Person) -> Dataset:
     """Withdraw a dataset that this person asked for, before anybody answers. Raises
-    NotFound, NotPermitted, Conflict when it is answered already. Locks: the dataset."""
+    NotFound, NotPermitted, Conflict when it is answered already."""
     permissions.check_permission(person, Permission.MANAGE_DATASETS)
     dataset = locks.lock_dataset(dataset_id)
     return second_person.withdraw_row(
@@ -234,10 +238,9 @@ def withdraw_dataset(*, dataset_id: str, person: Person) -> Dataset:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(locks="datasets (skip locked)", writes="Dataset", logs="dataset.lapsed")
 def lapse_datasets() -> int:
-    """End the datasets that nobody answered within a week. Returns how many. Locks: the
-    datasets (skip locked)."""
+    """End the datasets that nobody answered within a week. Returns how many."""
     waiting = Dataset.objects.filter(status=DatasetStatus.ASKED)
     return second_person.lapse_unanswered(transitions.dataset, waiting, _build_log_data)
 

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
 from journal import clock, encryption, log, outbox
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, redaction, transitions
@@ -72,7 +71,12 @@ def _prepare_writing(dataset_id: str) -> _Writing | None:
     return _Writing(key, plan, others)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="write_dataset",
+    locks="dataset",
+    writes="DatasetPart, Dataset",
+    logs="dataset.finished or dataset.failed",
+)
 def _write_part(dataset_id: str, writing: _Writing) -> bool:
     """Write the next part or finish the file; returns whether more remains."""
     dataset = locks.lock_dataset(dataset_id)
@@ -204,13 +208,13 @@ def _fail_dataset(dataset: Dataset, problem: str) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(after="a task that writes the next part")
 def enqueue_rest(dataset_id: str) -> None:
     """Enqueue the rest in the outbox: one delivery never exceeds its time budget."""
     outbox.publish("dataset.consented", subject=dataset_id)
 
 
-@transaction.atomic(durable=True)
+@operation(logs="dataset.downloaded", after="the file's first byte")
 def open_file(*, dataset_id: str, person: Person) -> Dataset:
     """Record a download and return the dataset to stream. The record is committed
     before the first byte. Raises NotFound, also for a file that was deleted."""

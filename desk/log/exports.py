@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from urllib.parse import parse_qsl
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -24,6 +23,7 @@ from django.urls import reverse
 from journal import clock, log, outbox
 from journal.errors import InvalidArgs, NotFound
 from journal.models import LogRecord
+from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
@@ -121,7 +121,7 @@ COLUMNS = (
 )
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Export", logs="export.asked", after="a task that writes the file")
 def create_export(*, person: Person, file_format: str, query: str) -> Export:
     """Create an export of the records that fit the filter now; a job writes it.
 
@@ -179,7 +179,12 @@ def write_export(export_id: str) -> bool:
     return True
 
 
-@transaction.atomic(durable=True)
+@operation(
+    entry="write_export",
+    locks="export",
+    writes="ExportPart, Export",
+    logs="export.finished or export.failed",
+)
 def _write_part(export_id: str) -> bool:
     """Write the next part or finish the file; returns whether more remains."""
     export = locks.lock_export(export_id)
@@ -342,7 +347,7 @@ def _fail_export(export: Export, problem: str) -> None:
     )
 
 
-@transaction.atomic(durable=True)
+@operation(after="a task that writes the next part")
 def enqueue_rest(export_id: str) -> None:
     """Enqueue the rest in the outbox: one delivery never exceeds its time budget."""
     outbox.publish("export.asked", subject=export_id)

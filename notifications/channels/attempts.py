@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 
 import structlog
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock, failpoints, outbox
+from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedUpdate
 from reviews.models import Notice
 
@@ -87,7 +87,7 @@ def _select_unsent(notices: Iterable[Notice]) -> QuerySet[Notice]:
     return Notice.objects.filter(pk__in=[one.pk for one in notices], sent_at=None)
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Notice", after="the next attempt, when it is due")
 def record_failure(*, notices: Sequence[Notice], error: DeliveryError) -> None:
     """Record a refused message that stands for these notices, and enqueue the next
     attempt unless there is no use in one."""
@@ -113,7 +113,7 @@ def compute_rest(attempts: int, retry_after: timedelta | None) -> timedelta:
     return max(rest, asked)
 
 
-@transaction.atomic(durable=True)
+@operation(writes="Notice", after="the digest, when it is due")
 def postpone_notice(*, notice: Notice, until: datetime) -> None:
     """Move a notice to the digest that is sent at `until`."""
     Notice.objects.filter(pk=notice.pk).update(due_at=until, digest=True)

@@ -7,9 +7,9 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings
-from django.db import transaction
 
 from journal.errors import InvalidInput, NotFound
+from journal.operations import operation
 from policies.models import Person
 from reviews.models import PushSubscription
 from reviews.outbound import addresses, own_ports
@@ -39,7 +39,7 @@ def decode_base64(text: str) -> bytes:
     return base64.b64decode(padded, altchars=b"-_", validate=True)
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PushSubscription")
 def register_browser(
     *, person: Person, endpoint: str, p256dh: str, auth: str, agent: str
 ) -> PushSubscription:
@@ -67,14 +67,14 @@ def register_browser(
     return row
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PushSubscription")
 def remove_browser(*, person: Person, browser_id: int) -> None:
     """Remove one of the person's browsers. Raises NotFound."""
     if not person.push_subscriptions.filter(pk=browser_id).delete()[0]:
         raise NotFound
 
 
-@transaction.atomic(durable=True)
+@operation(writes="PushSubscription")
 def remove_ended_subscription(*, pk: int) -> None:
     """Remove a subscription that its push service has ended."""
     PushSubscription.objects.filter(pk=pk).delete()

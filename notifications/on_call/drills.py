@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import transaction
-
 from journal import clock, log, outbox
 from journal.clock import format_time
 from journal.errors import Conflict, NotFound, NotPermitted
+from journal.operations import operation
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from policies.people import build_actor
@@ -29,12 +28,16 @@ REST = timedelta(hours=1)  # between the beginnings of two drills of one queue
 ASKED_ROLES = (Role.REVIEWER, Role.SUPERVISOR)
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="the queue's rota (advisory)",
+    writes="NotificationDrill",
+    logs="drill.started",
+    after="messages to the people asked",
+)
 def start_drill(*, person: Person, queue: Queue, risk: Risk) -> NotificationDrill:
     """Start a drill: a message to the people on call for the queue, or to all who may
     decide when nobody is on call. Raises NotPermitted, or Conflict within an hour of
-    the last one or when nobody could get a message. Locks: the queue's rota
-    (advisory)."""
+    the last one or when nobody could get a message."""
     shifts.check_may_plan(person, queue.pk)
     locks.lock_on_call(queue.pk)
     now = clock.now()
@@ -99,7 +102,7 @@ def _concerns(drill: NotificationDrill, person: Person) -> bool:
     return decides and drill.queue_id in permissions.queues_of(person)
 
 
-@transaction.atomic(durable=True)
+@operation(writes="DrillSighting", logs="drill.seen")
 def record_sighting(
     *, drill_id: int, person: Person, channel: str = ""
 ) -> DrillSighting:

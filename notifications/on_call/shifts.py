@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from journal import canonical, clock, log
 from journal.errors import (
     Conflict,
@@ -16,6 +14,7 @@ from journal.errors import (
     NotPermitted,
     build_field_error,
 )
+from journal.operations import operation
 from policies.models import Person, Queue
 from policies.people import build_actor
 from reviews import locks, permissions
@@ -33,7 +32,9 @@ def check_may_plan(person: Person, queue_id: int) -> None:
         raise NotPermitted("You are not admitted to this queue. Nothing was changed.")
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="the queue's rota (advisory)", writes="OnCallShift", logs="on_call.planned"
+)
 def plan_shift(
     *,
     by: Person,
@@ -45,8 +46,7 @@ def plan_shift(
 ) -> OnCallShift:
     """Put a person on call for a queue. `shown` is the `canonical.format_shown` of the
     rota that the planner read; empty without a page. Raises NotPermitted, StaleVersion,
-    or InvalidArgs with the fields that are wrong. Locks: the queue's rota
-    (advisory)."""
+    or InvalidArgs with the fields that are wrong."""
     check_may_plan(by, queue.pk)
     locks.lock_on_call(queue.pk)
     now = clock.now()
@@ -101,12 +101,13 @@ def _list_problems(row: OnCallShift, now: datetime) -> Iterator[FieldError]:
         )
 
 
-@transaction.atomic(durable=True)
+@operation(
+    locks="the queue's rota (advisory)", writes="OnCallShift", logs="on_call.ended"
+)
 def end_shift(*, shift_id: int, by: Person, shown: str = "") -> OnCallShift:
     """End a shift now, or remove one that has not begun. `shown` is the
     `canonical.format_shown` of the shift that the planner read; empty without a page.
-    Raises NotFound, NotPermitted, StaleVersion, or Conflict when it is over. Locks: the
-    queue's rota (advisory)."""
+    Raises NotFound, NotPermitted, StaleVersion, or Conflict when it is over."""
     rows = OnCallShift.objects.select_related("queue", "person").filter(pk=shift_id)
     found = rows.first()
     if found is None:

@@ -276,7 +276,7 @@ def decide_batch(said: BatchSubmission) -> Batch:
     Raises BatchChanged with what changed, AlreadyDecided, NotFound, InvalidInput,
     PolicyViolation above the tool's ceiling, and for any single item what
     `decisions.decide.decide_request` raises; `errors` then names the item. A refusal is
-    logged in a separate transaction. Locks: the batch, then its requests by id.
+    logged in a separate transaction.
     """
     try:
         return _record_verdict(said, run_preflights(said))
