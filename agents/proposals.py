@@ -388,8 +388,8 @@ def build_proposed_action(
 
 @operation(
     locks="idempotency key, thread, request, sums",
-    writes="IdempotencyKey, Checkpoint, Revision, ApprovalRequest, RequestVersion, "
-    "Observation",
+    writes="IdempotencyKey, Checkpoint, Proposal, Revision, ApprovalRequest, "
+    "RequestVersion, Observation",
     logs="request.revised",
     after="wake-up",
 )

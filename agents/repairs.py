@@ -66,7 +66,8 @@ def propose_repair(
 
 @operation(
     locks="repair, thread, requests",
-    writes="Repair; Checkpoint, or Thread and what its end withdraws",
+    writes="Repair; Checkpoint, or Thread, ApprovalRequest, Grant, Execution, "
+    "Observation",
     logs="repair.applied, thread.finished, request.withdrawn, grant.revoked, "
     "execution.refused",
     after="mail, webhook, wake-up",

@@ -230,7 +230,7 @@ def _build_mailbox_conflict(username: str) -> Conflict:
     )
 
 
-@operation(writes="object permissions", logs="person.admitted")
+@operation(writes="QueueUserPermission", logs="person.admitted")
 def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
     """Admit a person to queues, so that they can decide there as their role allows."""
     for queue in queues:
@@ -238,7 +238,7 @@ def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -
         _log_change("person.admitted", person, by, queue=queue.name)
 
 
-@operation(writes="object permissions", logs="person.dismissed")
+@operation(writes="QueueUserPermission", logs="person.dismissed")
 def dismiss_from_queues(
     person: Person, queues: Iterable[Queue], *, by: log.Actor
 ) -> None:

@@ -63,11 +63,12 @@ class _AlreadySettled(Conflict):
 @operation(
     entry="decide_request",
     locks="request, Lease, sums (MODIFY only)",
-    writes="Decision, Snapshot, Lease, ApprovalRequest, RequestVersion, Revision, "
-    "Observation, Grant, Execution; Canary; Stop for a rejection that pauses the run",
-    logs="decision.recorded, decision.second_person; request.rejected, "
-    "request.escalated, request.modified, request.recallable or request.authorized; "
-    "grant.issued, execution.queued; canary.revealed; stop.raised",
+    writes="Decision, Snapshot, Lease, ApprovalRequest, RequestVersion, Proposal, "
+    "Revision, Observation, Grant, Execution; Canary; Stop for a rejection that pauses "
+    "the run",
+    logs="decision.recorded, decision.second_person, decision.tier_lowered; "
+    "request.rejected, request.escalated, request.modified, request.recallable or "
+    "request.authorized; grant.issued, execution.queued; canary.revealed; stop.raised",
     after="mail, nudge, webhook, wake-up",
 )
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
