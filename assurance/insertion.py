@@ -217,7 +217,7 @@ def _may_decide(person: Person, clone: PreparedClone) -> bool:
 
 
 @operation(
-    locks="the person's leases (advisory)",
+    locks="the person's holds (advisory)",
     writes="Proposal, Revision, ApprovalRequest, RequestVersion, Canary",
     logs="canary.planted",
     after="mail, wake-up",

@@ -126,7 +126,7 @@ def _check_decides(person: Person) -> None:
 
 @operation(
     entry="start_practice",
-    locks="the person's leases (advisory)",
+    locks="the person's holds (advisory)",
     writes="Practice, PracticeItem",
 )
 def _store_practice(

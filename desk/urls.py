@@ -103,7 +103,7 @@ urlpatterns = [
     ),
     path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
     path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
-    path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),
+    path("requests/<str:pk>/hold/", holding_views.hold, name="hold"),
     path("requests/<str:pk>/release/", holding_views.release, name="release"),
     path("requests/<str:pk>/extend/", holding_views.extend, name="extend"),
     path("requests/<str:pk>/hold/ask/", holding_views.ask_hold, name="ask_hold"),

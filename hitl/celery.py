@@ -50,7 +50,7 @@ SWEEPS = {
     "hitl.tasks.audit_refused": 30,
     "hitl.tasks.look_up_unknown": 10,
     "hitl.tasks.lapse_repairs": 60,
-    "hitl.tasks.lapse_leases": 5,
+    "hitl.tasks.lapse_holds": 5,
     "hitl.tasks.enter_searched": 2,
     "hitl.tasks.drop_old_drafts": 3600,
     "hitl.tasks.drop_old_exports": 3600,

@@ -38,7 +38,7 @@ process inside one: look-ups, verifiers, effects, mail and calls to the broker c
 before it or after it.
 
 Every operation takes its locks in one order: batch, repair, thread, requests by id, a
-person's leases (advisory), Lease, keys of sums (advisory), grant, execution, alarm. For
+person's holds (advisory), Hold, keys of sums (advisory), grant, execution, alarm. For
 webhooks to agents the order is outcome (advisory), endpoint, delivery, callback lane
 (advisory), slow lane (advisory), alarm. *Advisory* means an advisory lock of PostgreSQL
 that ends with the transaction. *Skip locked* means that the operation leaves out rows

@@ -23,7 +23,7 @@ from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
-from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
+from reviews.models import Alarm, ApprovalRequest, Execution, Hold, Notice
 from reviews.models.people import SUBJECTS
 from reviews.people import preferences
 
@@ -143,13 +143,13 @@ def _is_still_addressee(notice: Notice, request: ApprovalRequest) -> bool:
         return request.assignee_id == notice.person_id
     if notice.kind != "offered":
         return True
-    offers = Lease.objects.filter(request=request, until__gt=Now())
+    offers = Hold.objects.filter(request=request, until__gt=Now())
     return offers.filter(offered_to=notice.person).exists()
 
 
 def _is_held_by_other(notice: Notice, request: ApprovalRequest) -> bool:
     """Whether another person holds the request now."""
-    held = Lease.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
+    held = Hold.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
     return held.exclude(holder=notice.person).exists()
 
 

@@ -38,7 +38,7 @@ def lock_policy_versions() -> None:
 
 def lock_holds(person: str) -> None:
     """Lock the holds of one person, given by public id. Caller holds a transaction."""
-    _take_locks([f"leases|{person}"])
+    _take_locks([f"holds|{person}"])
 
 
 def lock_alarm(about: str) -> None:

@@ -76,9 +76,9 @@ def end_canary(
 
 
 @operation(
-    locks="request, Lease",
-    writes="ApprovalRequest, Canary, Lease",
-    logs="canary.revealed, lease.released",
+    locks="request, Hold",
+    writes="ApprovalRequest, Canary, Hold",
+    logs="canary.revealed, hold.released",
     after="mail, wake-up",
 )
 def pass_on_canary(*, request_id: str, person: Person, allows: bool = False) -> bool:

@@ -26,7 +26,7 @@ from .batches import membership
 from .choices import ExecutionStatus, RequestStatus
 from .decisions import tally
 from .grants import approvers, sequence, uncertain
-from .models import ApprovalRequest, Execution, Lease, RequestVersion
+from .models import ApprovalRequest, Execution, Hold, RequestVersion
 from .models.executions import NO_LOOK_UP
 from .stops import incidents, scope
 
@@ -137,7 +137,7 @@ def enqueue_reminders() -> int:
         reminded_at__isnull=True,  # the later reminder says more
         returned_at__isnull=True,  # it waits for its agent
     )
-    held = Lease.objects.filter(request=OuterRef("pk"), until__gt=now)
+    held = Hold.objects.filter(request=OuterRef("pk"), until__gt=now)
 
     def call(due: list[ApprovalRequest]) -> None:
         _select_rows(due).update(half_time_at=now)

@@ -1,7 +1,7 @@
 """The only module that locks the gate's rows. Locks last until the transaction ends.
 
 Always lock in this order, so that no two operations wait for each other: Batch, Repair,
-Thread, ApprovalRequest by pk, a person's holds (advisory), Lease, keys of sums
+Thread, ApprovalRequest by pk, a person's holds (advisory), Hold, keys of sums
 (advisory), StandingGrant (advisory, then its row), Grant, Execution, Alarm (advisory,
 then its row). Two exceptions need no place in the order: halting a batch is a guarded
 update of its row under an execution's lock, because no transaction that locks a batch
@@ -32,7 +32,7 @@ from .models import (
     DefectChange,
     Execution,
     Export,
-    Lease,
+    Hold,
     MetricDay,
     Repair,
 )
@@ -145,12 +145,12 @@ def lock_digest_mail(person: str) -> AbstractContextManager[None]:
     return policy_locks.lock_mails(person)
 
 
-def lock_hold(request: str) -> Lease | None:
+def lock_hold(request: str) -> Hold | None:
     """Lock the hold on a request; None when nobody ever held it."""
     return lock_holds([request]).get(request)
 
 
-def lock_holds(requests: Collection[str]) -> dict[str, Lease]:
+def lock_holds(requests: Collection[str]) -> dict[str, Hold]:
     """Lock the holds on these requests in the order of pk; return them by request id.
 
     Requests that nobody ever held are left out.
@@ -159,11 +159,11 @@ def lock_holds(requests: Collection[str]) -> dict[str, Lease]:
 
 
 _HOLDS = PreparedQuery(
-    lambda: _select_locked_leases().filter(pk__any=Parameter("requests")).order_by("pk")
+    lambda: _select_locked_holds().filter(pk__any=Parameter("requests")).order_by("pk")
 )
 
 
-def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
+def lock_due_holds(queryset: QuerySet[Hold]) -> QuerySet[Hold]:
     """Lock these holds, skipping locked rows.
 
     Transactions that free several holds use this, so that two of them never wait for
@@ -174,8 +174,8 @@ def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
     ).select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
-def _select_locked_leases() -> QuerySet[Lease]:
-    return Lease.objects.select_related(
+def _select_locked_holds() -> QuerySet[Hold]:
+    return Hold.objects.select_related(
         "request__proposal", "holder", "offered_to"
     ).select_for_update(of=("self",), no_key=True)
 

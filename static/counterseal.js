@@ -499,9 +499,9 @@
   const claim = () => {
     const panel = $("form[data-draft]"), grip = $("#grip");
     if (!panel || !grip || document.hidden) return;
-    const { lease } = grip.dataset, token = panel.elements.lease;
-    if (lease && token) token.value = lease;
-    if (!lease && panel !== claimed) { claimed = panel; beat(""); }
+    const { hold } = grip.dataset, token = panel.elements.hold;
+    if (hold && token) token.value = hold;
+    if (!hold && panel !== claimed) { claimed = panel; beat(""); }
   };
   on("afterSettle", claim);
   for (const name of ["load", "visibilitychange"]) addEventListener(name, claim);
@@ -544,7 +544,7 @@
   addEventListener("pagehide", () => {
     keepDraft();
     const grip = $("#grip[data-held]");
-    if (grip) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
+    if (grip) post($("#release").action, { hold: grip.dataset.hold, leaving: 1 }).catch(() => {});
   });
 
   /* Text outlives the session: kept for the form's address and its person until it was

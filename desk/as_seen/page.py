@@ -31,7 +31,7 @@ FLAG_WORDS = {
     "check_missed": "failed the attention check",
     "narrow": "on a narrow screen",
     "batch": "in a batch",
-    "lease_broken": "after a claim was ended by a supervisor",
+    "hold_broken": "after a claim was ended by a supervisor",
 }
 
 

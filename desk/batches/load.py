@@ -19,7 +19,7 @@ from reviews.batches import membership
 from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.governance import voters
-from reviews.models import Batch, Decision, Execution, Lease
+from reviews.models import Batch, Decision, Execution, Hold
 from reviews.permissions import Permission
 
 from ..components import choice, visibility
@@ -159,10 +159,10 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
 def _list_holders(
     members: Iterable[BatchMember], person: Person, now: datetime
 ) -> dict[str, str]:
-    leases = Lease.objects.filter(
+    holds = Hold.objects.filter(
         request__in=[member.id for member in members], until__gt=now
     ).exclude(holder=person)
-    return {row.request_id: str(row.holder) for row in leases.select_related("holder")}
+    return {row.request_id: str(row.holder) for row in holds.select_related("holder")}
 
 
 def _list_executions(batch: Batch) -> dict[str, Execution]:

@@ -16,7 +16,7 @@ from policies.models import Person
 from reviews import permissions, quorum
 from reviews.choices import LostHow
 from reviews.holds import rows
-from reviews.models import ApprovalRequest, Lease, RequestVersion
+from reviews.models import ApprovalRequest, Hold, RequestVersion
 
 from .log_sentences import HIDDEN_NAME
 
@@ -57,25 +57,25 @@ class HoldStatus:
 def build_hold_status(
     person: Person, request: ApprovalRequest, now: datetime
 ) -> HoldStatus:
-    """The hold on a request that was loaded with its lease; no query."""
-    lease = _find_lease(request)
-    if lease is None or not rows.is_held(lease, now):
+    """The hold on a request that was loaded with its hold; no query."""
+    hold = _find_hold(request)
+    if hold is None or not rows.is_held(hold, now):
         return HoldStatus()
-    if lease.holder_id == person.pk:
+    if hold.holder_id == person.pk:
         return HoldStatus(
             mine=True,
-            since=lease.taken_at,
-            until=lease.until,
-            token=lease.token,
-            offered_to=str(lease.offered_to or ""),
-            declined_by=str(lease.declined_by or ""),
+            since=hold.taken_at,
+            until=hold.until,
+            token=hold.token,
+            offered_to=str(hold.offered_to or ""),
+            declined_by=str(hold.declined_by or ""),
         )
     return HoldStatus(
-        by=HIDDEN_NAME if _is_own_run(person, request) else str(lease.holder),
-        since=lease.taken_at,
-        until=lease.until,
-        asked=person.public_id in lease.asked_by,
-        offered=lease.offered_to_id == person.pk and _is_open_to(person, request),
+        by=HIDDEN_NAME if _is_own_run(person, request) else str(hold.holder),
+        since=hold.taken_at,
+        until=hold.until,
+        asked=person.public_id in hold.asked_by,
+        offered=hold.offered_to_id == person.pk and _is_open_to(person, request),
     )
 
 
@@ -89,25 +89,25 @@ def _is_open_to(person: Person, request: ApprovalRequest) -> bool:
 def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:
     """The sentence for a person whose hold somebody else ended; empty for everybody
     else."""
-    lease = _find_lease(request)
-    if lease is None or lease.lost_by_id != person.pk:
+    hold = _find_hold(request)
+    if hold is None or hold.lost_by_id != person.pk:
         return ""
-    if lease.lost_how == LostHow.BROKEN:
+    if hold.lost_how == LostHow.BROKEN:
         return (
-            f"{lease.lost_to} ended your claim at {format_time(lease.lost_at)}. "
+            f"{hold.lost_to} ended your claim at {format_time(hold.lost_at)}. "
             "What you typed is saved."
         )
-    if lease.lost_how == LostHow.UNANSWERED:
+    if hold.lost_how == LostHow.UNANSWERED:
         return (
-            f"{lease.lost_to} did not answer your offer. Your claim ended at "
-            f"{format_time(lease.lost_at)}."
+            f"{hold.lost_to} did not answer your offer. Your claim ended at "
+            f"{format_time(hold.lost_at)}."
         )
-    return f"{lease.lost_to} accepted this from you at {format_time(lease.lost_at)}."
+    return f"{hold.lost_to} accepted this from you at {format_time(hold.lost_at)}."
 
 
-def _find_lease(request: ApprovalRequest) -> Lease | None:
+def _find_hold(request: ApprovalRequest) -> Hold | None:
     try:
-        return request.lease
+        return request.hold
     except ObjectDoesNotExist:
         return None  # nobody ever held it
 

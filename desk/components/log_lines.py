@@ -168,7 +168,7 @@ SIDE_RECORDS = Q(
         "value.revealed",
     )
 )
-for _prefix in ("lease.", "delivery."):
+for _prefix in ("hold.", "delivery."):
     SIDE_RECORDS |= Q(kind__startswith=_prefix)
 CANARY_PREFIX, PLANTED_KIND = "canary.", "canary.planted"
 DECISION_KIND = "decision.recorded"
@@ -232,7 +232,7 @@ def fold_claims(lines: Iterable[Line]) -> list[Line]:
     told: list[Line] = []
     for claimant, batch in groupby(lines, key=_find_claimant):
         rows: list[Line] = list(batch)
-        taken: list[Line] = [one for one in rows if one.kind == "lease.taken"]
+        taken: list[Line] = [one for one in rows if one.kind == "hold.taken"]
         if not claimant or len(taken) < 2:
             told += rows
             continue
@@ -243,7 +243,7 @@ def fold_claims(lines: Iterable[Line]) -> list[Line]:
 
 
 def _find_claimant(line: LogLine | HistoryLine) -> str:
-    return line.actor if line.kind in {"lease.taken", "lease.released"} else ""
+    return line.actor if line.kind in {"hold.taken", "hold.released"} else ""
 
 
 @dataclass(frozen=True)

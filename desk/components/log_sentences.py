@@ -35,14 +35,14 @@ SENTENCES = {
     "announced.near_miss": "{who} reported a near miss",
     "request.view_shown": "{who} viewed the reviewer's opinion",
     "request.extended": "{who} extended the deadline",
-    "lease.taken": "{who} claimed the request",
-    "lease.released": "{who} released the request",
-    "lease.lapsed": "The claim of {other} on the request expired",
-    "lease.broken": "{who} ended the claim of {other}",
-    "lease.offered": "{who} offered the request to {other}",
-    "lease.offer_withdrawn": "{who} withdrew the offer to {other}",
-    "lease.declined": "{who} declined the request that {other} offered",
-    "lease.handed_over": "{who} accepted the request from {other}",
+    "hold.taken": "{who} claimed the request",
+    "hold.released": "{who} released the request",
+    "hold.lapsed": "The claim of {other} on the request expired",
+    "hold.broken": "{who} ended the claim of {other}",
+    "hold.offered": "{who} offered the request to {other}",
+    "hold.offer_withdrawn": "{who} withdrew the offer to {other}",
+    "hold.declined": "{who} declined the request that {other} offered",
+    "hold.handed_over": "{who} accepted the request from {other}",
     "note.added": "{who} added a note",
     "request.recallable": "Approved; the undo window opened",
     "request.recalled": "{who} undid the approval; nothing was executed",
@@ -160,12 +160,12 @@ SENTENCES = {
 }
 # Where these records name another person than their actor, by public id.
 OTHER_PERSON = {
-    "lease.lapsed": "holder",
-    "lease.broken": "holder",
-    "lease.offered": "to",
-    "lease.offer_withdrawn": "to",
-    "lease.declined": "from",
-    "lease.handed_over": "from",
+    "hold.lapsed": "holder",
+    "hold.broken": "holder",
+    "hold.offered": "to",
+    "hold.offer_withdrawn": "to",
+    "hold.declined": "from",
+    "hold.handed_over": "from",
 }
 HIDDEN_COLLEAGUE = "a colleague"
 # In these records the code may come from the tool or the agent.
@@ -204,7 +204,7 @@ def describe_record(
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
-    if row.kind == "lease.lapsed" and data.get("to"):
+    if row.kind == "hold.lapsed" and data.get("to"):
         pattern += "; nobody answered its offer"
     return build_wording(
         pattern,

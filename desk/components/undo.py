@@ -319,20 +319,20 @@ def _find_request_ending(row: Any) -> Ending | None:
 
 # What ends what a record began, by the kinds of both; both are of one proposal.
 _HOLD_ENDINGS = {
-    "lease.released": "released",
-    "lease.lapsed": "expired",
-    "lease.broken": "ended by another person",
-    "lease.handed_over": "handed over",
+    "hold.released": "released",
+    "hold.lapsed": "expired",
+    "hold.broken": "ended by another person",
+    "hold.handed_over": "handed over",
 }
 _RECORD_ENDINGS: dict[str, dict[str, str]] = {
-    "lease.offered": {
-        "lease.handed_over": "accepted",
-        "lease.declined": "declined",
-        "lease.lapsed": "not answered",
-        "lease.offer_withdrawn": "withdrawn",
+    "hold.offered": {
+        "hold.handed_over": "accepted",
+        "hold.declined": "declined",
+        "hold.lapsed": "not answered",
+        "hold.offer_withdrawn": "withdrawn",
     },
-    "lease.taken": _HOLD_ENDINGS,
-    "lease.handed_over": _HOLD_ENDINGS,
+    "hold.taken": _HOLD_ENDINGS,
+    "hold.handed_over": _HOLD_ENDINGS,
     "request.recallable": {
         "request.recalled": "undone",
         "request.revoked": "revoked",

@@ -32,7 +32,7 @@ KINDS = {
     "proposal": "Proposals",
     "request": "Requests",
     "decision": "Decisions",
-    "lease": "Claims",
+    "hold": "Claims",
     "note": "Notes",
     "batch": "Batches",
     "grant": "Permits",
@@ -61,7 +61,7 @@ FLAGS = {
     "check_missed": "Attention check failed",
     "narrow": "On a narrow screen",
     "batch": "In a batch",
-    "lease_broken": "Ended another's claim",
+    "hold_broken": "Ended another's claim",
     "modify": "Modified",
     "broken": "Claim ended by a supervisor",
     "expired": "Expired",
@@ -70,7 +70,7 @@ FLAGS = {
 # Flags that are kinds of records; the others are flags on decisions.
 _FLAG_KINDS = {
     "modify": "request.modified",
-    "broken": "lease.broken",
+    "broken": "hold.broken",
     "expired": "request.expired",
     "revealed": "value.revealed",
 }

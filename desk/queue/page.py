@@ -59,7 +59,7 @@ WITH lately AS (
          greatest((SELECT count(*) FROM lately),
                   {pace} * greatest(count(DISTINCT who), 1)) AS pace
   FROM (SELECT who FROM lately
-        UNION SELECT holder_id FROM reviews_lease
+        UNION SELECT holder_id FROM reviews_hold
         WHERE holder_id IS NOT NULL AND until > %(now)s) AS present
 )
 SELECT {mine}, {waiting}, {done}, {unknown}, desk.people, desk.pace,

@@ -230,9 +230,9 @@ def _annotate_row(found: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
     return (
         found.filter(number=F("request__version"))
         .select_related(
-            "request__lease__holder",
-            "request__lease__offered_to",
-            "request__lease__declined_by",
+            "request__hold__holder",
+            "request__hold__offered_to",
+            "request__hold__declined_by",
             "request__assignee",
         )
         .defer("rules", "seal")

@@ -105,10 +105,10 @@ _NOT_CLOSED = """
 # The first half repeats the partial index's condition literally.
 _CLOSED = """NOT (r.closed_to = '{}'::varchar(40)[])
   AND r.closed_to @> ARRAY[%(me)s]::varchar(40)[]"""
-_HELD = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
-  WHERE lease.holder_id = %(person)s AND lease.until > %(now)s)"""
-_OFFERED = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
-  WHERE lease.offered_to_id = %(person)s AND lease.until > %(now)s)"""
+_HELD = """r.id IN (SELECT hold.request_id FROM reviews_hold AS hold
+  WHERE hold.holder_id = %(person)s AND hold.until > %(now)s)"""
+_OFFERED = """r.id IN (SELECT hold.request_id FROM reviews_hold AS hold
+  WHERE hold.offered_to_id = %(person)s AND hold.until > %(now)s)"""
 _DECIDED = """r.id IN (SELECT vote.request_id FROM reviews_decision AS vote
   WHERE vote.reviewer_id = %(person)s AND vote.at > %(since)s)"""
 

@@ -68,7 +68,7 @@ def commit_verdict(
         action_hash=sent["action_hash"],
         reason_code=sent["reason_code"],
         reason=sent["reason"].replace("\r\n", "\n"),
-        lease=request.POST.get("lease", "")[:40],
+        hold=request.POST.get("hold", "")[:40],
         pause=sent["pause"] and form.meant is Verdict.REJECT,
         conditions=conditions.parse_conditions(
             loaded, form, request.POST.getlist("expect")

@@ -36,7 +36,7 @@ from .responses import load_requested, redirect_to_request
 
 @require_POST
 @htmx.vary_on_htmx
-def lease(request: HttpRequest, pk: str) -> HttpResponse:
+def hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Take the hold and read the business state again; with `beat` only renew the
     hold."""
     loaded = load_requested(request, pk)
@@ -55,7 +55,7 @@ def lease(request: HttpRequest, pk: str) -> HttpResponse:
 def release(request: HttpRequest, pk: str) -> HttpResponse:
     """Release the hold; `leaving` when the page itself is being closed."""
     loaded = _load_for_decider(request, pk)
-    token, leaving = request.POST.get("lease", ""), bool(request.POST.get("leaving"))
+    token, leaving = request.POST.get("hold", ""), bool(request.POST.get("leaving"))
     rows.release_hold(request_id=pk, person=loaded.person, token=token, leaving=leaving)
     if leaving:
         return HttpResponse(status=204)

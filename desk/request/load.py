@@ -345,10 +345,10 @@ _SEALED = PreparedQuery(
         .select_related(
             "request__proposal",
             "request__queue",
-            "request__lease__holder",
-            "request__lease__offered_to",
-            "request__lease__declined_by",
-            "request__lease__lost_to",
+            "request__hold__holder",
+            "request__hold__offered_to",
+            "request__hold__declined_by",
+            "request__hold__lost_to",
             "revision__tool",
             "policy",
         )

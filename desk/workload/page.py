@@ -17,7 +17,7 @@ from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.choices import RequestStatus
-from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.models import ApprovalRequest, Decision, Hold
 from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
 
 from ..queue import page as queue_page
@@ -33,8 +33,8 @@ _MORE_TIME = f"""{_OF_AGENTS} AND r.expires_at <= %(now)s + %(lately)s
   AND r.expires_at < r.expires_at_most"""
 _TO_GIVE = f"""{_OF_AGENTS} AND r.assignee_id IS NULL
   AND r.queue_id = ANY (%(ours)s::bigint[])
-  AND NOT EXISTS (SELECT FROM reviews_lease AS lease WHERE lease.request_id = r.id
-                  AND lease.until > %(now)s)"""
+  AND NOT EXISTS (SELECT FROM reviews_hold AS hold WHERE hold.request_id = r.id
+                  AND hold.until > %(now)s)"""
 _URGENT = (
     "SELECT r.id FROM {source} AS r ORDER BY r.rank, r.expires_at, r.id LIMIT {most}"
 )
@@ -190,7 +190,7 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
 
 def _list_present_people(now: datetime) -> set[int]:
     """The people who hold a request now or decided one lately."""
-    holding = Lease.objects.filter(holder__isnull=False, until__gt=now)
+    holding = Hold.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
     deciding = {who for who, at in newest if at > now - RECENT_PERIOD}
     return deciding | set(holding.values_list("holder", flat=True))

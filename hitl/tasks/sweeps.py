@@ -54,7 +54,7 @@ def remind_before_deadline() -> int:
 
 
 @task()
-def lapse_leases() -> int:
+def lapse_holds() -> int:
     """Free requests whose hold lapsed while another person waits for them or did not
     answer an offer."""
     return rows.free_lapsed_holds()

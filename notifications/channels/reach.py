@@ -32,4 +32,4 @@ def is_unread(request: ApprovalRequest, now: datetime) -> bool:
     """Whether half of the request's time is over and nobody has claimed it. A sent
     message that nobody acts on reaches nobody."""
     half = request.opened_at + (request.expires_at - request.opened_at) / 2
-    return now >= half and getattr(request, "lease", None) is None
+    return now >= half and getattr(request, "hold", None) is None

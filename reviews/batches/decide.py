@@ -287,7 +287,7 @@ def decide_batch(said: BatchSubmission) -> Batch:
 
 @operation(
     entry="decide_batch",
-    locks="batch, requests by id, their leases by id",
+    locks="batch, requests by id, their holds by id",
     writes="Batch, BatchItem, and the rows of each decision",
     logs="batch.decided, and the records of each decision",
     after="what each decision leaves",

@@ -19,7 +19,7 @@ from reviews.grants.grants import GrantConditions, join_conditions
 from reviews.models import (
     ApprovalRequest,
     Decision,
-    Lease,
+    Hold,
     RequestVersion,
     StateReading,
 )
@@ -51,7 +51,7 @@ class DecisionContext:
     role: Role
     now: datetime
     preflight: Preflight = field(default_factory=Preflight)
-    lease: Lease | None = None  # locked; it ends with the decision
+    hold: Hold | None = None  # locked; it ends with the decision
     reading: StateReading | None = None  # what was shown; None for the revision's own
     filled: Sequence[int] = ()  # the step index of each vote that already counts
     earlier: Sequence[EarlierVote] = ()  # every vote that counted on some version
@@ -94,7 +94,7 @@ class DecisionFacts:
     state: GateState
     person: Person  # with the roles and queues of this moment
     known: DeciderFacts
-    leases: Mapping[str, Lease]  # locked
+    holds: Mapping[str, Hold]  # locked
     readings: KnownReadings
     filled: Mapping[str, Sequence[int]]
     earlier: Mapping[str, Sequence[EarlierVote]]
@@ -108,7 +108,7 @@ def load_decision_facts(
     Raises LookupError when the person is gone."""
     rows = [requests[one.request_id] for one in said]
     ids = [row.pk for row in rows]
-    leases = locks.lock_holds(ids)
+    holds = locks.lock_holds(ids)
     actions = {build_action_key(row.proposal) for row in rows}
     state, (votes, *decider) = gate_state.load_row(
         _FACTS, actions, requests=ids, person=said[0].person.pk
@@ -131,7 +131,7 @@ def load_decision_facts(
             who.is_stopped,
             permissions.collect_votes(who.person, (vote[:5] for vote in cast)),
         ),
-        leases=leases,
+        holds=holds,
         readings=state_readings.load_readings(
             [
                 (requests[one.request_id].sealed.revision, one.reading)

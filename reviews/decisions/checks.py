@@ -118,8 +118,8 @@ def _build_decided_error(
     who = _describe_decider(request, decision, said)
     what = VERDICT_SPECS[Verdict(decision.verdict)].past_in_full
     noun = VERDICT_SPECS[said.verdict].noun
-    theirs = str(decision.authority.get("lease", ""))
-    if said.lease and theirs and theirs != said.lease and who != "You":
+    theirs = str(decision.authority.get("hold", ""))
+    if said.hold and theirs and theirs != said.hold and who != "You":
         return HoldLapsed(
             f"Your claim ended and {_lowercase_decider(who)} {what} this at "
             f"{format_time(decision.at)}. Your {noun} has no effect."
@@ -173,8 +173,8 @@ def build_decision_context(
     if not preflight.current:
         raise Conflict  # it became current during the wait, and no verifier was called
     role = permissions.check_can_decide(said.person, request, version, found.known)
-    lease = found.leases.get(request.pk)
-    hold_rows.check_hold(lease, said.person, now, said.lease)
+    hold = found.holds.get(request.pk)
+    hold_rows.check_hold(hold, said.person, now, said.hold)
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
     _check_readable(said, version)
@@ -190,7 +190,7 @@ def build_decision_context(
         role,
         now,
         preflight=preflight,
-        lease=lease,
+        hold=hold,
         reading=reading,
         filled=found.filled[request.pk],
         earlier=found.earlier[request.pk],

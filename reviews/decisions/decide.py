@@ -62,8 +62,8 @@ class _AlreadySettled(Conflict):
 
 @operation(
     entry="decide_request",
-    locks="request, Lease, sums (MODIFY only)",
-    writes="Decision, Snapshot, Lease, ApprovalRequest, RequestVersion, Proposal, "
+    locks="request, Hold, sums (MODIFY only)",
+    writes="Decision, Snapshot, Hold, ApprovalRequest, RequestVersion, Proposal, "
     "Revision, Observation, Grant, Execution; Canary; Stop for a rejection that pauses "
     "the run",
     logs="decision.recorded, decision.second_person, decision.tier_lowered; "
@@ -108,7 +108,7 @@ def _end_canary(case: DecisionContext) -> None:
         edited=said.args,
         took_ms=said.page.took_ms if said.page else None,
     )
-    hold_rows.clear_decided_holds([(case.lease, case.request)])
+    hold_rows.clear_decided_holds([(case.hold, case.request)])
 
 
 _REFUSED = PreparedQuery(

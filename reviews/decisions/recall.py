@@ -21,9 +21,9 @@ from reviews.stops import incidents
 
 
 @operation(
-    locks="request, the person's leases (advisory), Lease",
-    writes="ApprovalRequest, RequestVersion, Lease",
-    logs="request.recalled, lease.taken, lease.lapsed, lease.released",
+    locks="request, the person's holds (advisory), Hold",
+    writes="ApprovalRequest, RequestVersion, Hold",
+    logs="request.recalled, hold.taken, hold.lapsed, hold.released",
     after="mail, wake-up",
 )
 def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:

@@ -36,9 +36,9 @@ from . import case, drafts, tally
 
 
 @operation(
-    locks="request, Lease",
-    writes="ApprovalRequest, RequestVersion, Note, Lease",
-    logs="request.returned, note.added, lease.released",
+    locks="request, Hold",
+    writes="ApprovalRequest, RequestVersion, Note, Hold",
+    logs="request.returned, note.added, hold.released",
     after="mail, wake-up",
 )
 def return_with_guidance(

@@ -274,7 +274,7 @@ class VerdictSubmission:
     pause: bool = False  # with a rejection: also pause the run
     conditions: GrantConditions = NO_CONDITIONS  # of an approval
     step_up: StepUpProof | None = None
-    lease: str = ""  # token of the hold that the person knew of
+    hold: str = ""  # token of the hold that the person knew of
     # In a batch: {"batch", "digest", "position", "by", "view"}; otherwise empty.
     batch: Mapping[str, Any] = field(default_factory=dict)
     page: PageEvidence | None = None

@@ -16,7 +16,7 @@ from . import submission
 from .case import DecisionContext
 from .submission import PageEvidence
 
-BATCH, LEASE_BROKEN = "batch", "lease_broken"
+BATCH, HOLD_BROKEN = "batch", "hold_broken"
 
 
 class StepVote(NamedTuple):
@@ -43,14 +43,14 @@ def record_votes(votes: Sequence[StepVote]) -> None:
         ]
     )
     log.append_many(_build_log_entry(*vote) for vote in votes)
-    hold_rows.clear_decided_holds((case.lease, case.request) for case, _ in votes)
+    hold_rows.clear_decided_holds((case.hold, case.request) for case, _ in votes)
 
 
-def _build_lease_field(case: DecisionContext) -> dict[str, str]:
+def _build_hold_field(case: DecisionContext) -> dict[str, str]:
     """The token of the hold under which it was decided, for the message to a person
     whose own hold had lapsed."""
-    mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
-    return {"lease": case.lease.token} if case.lease is not None and mine else {}
+    mine = case.hold is not None and case.hold.holder_id == case.said.person.pk
+    return {"hold": case.hold.token} if case.hold is not None and mine else {}
 
 
 def _build_decision(case: DecisionContext, place: int | None) -> Decision:
@@ -72,7 +72,7 @@ def _build_decision(case: DecisionContext, place: int | None) -> Decision:
             "queue": request.queue.name,
             "step_up": said.step_up.method if said.step_up else "",
             "by": said.by,
-            **_build_lease_field(case),
+            **_build_hold_field(case),
             **said.batch,
         },
         reading=case.reading,
@@ -125,8 +125,8 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
 def collect_flags(case: DecisionContext) -> list[str]:
     """Flags of the decision, for lists, filters and metrics."""
     said = case.said
-    broken = hold_rows.overrides_broken_hold(case.lease, said.person)
-    ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
+    broken = hold_rows.overrides_broken_hold(case.hold, said.person)
+    ours = [(BATCH, bool(said.batch)), (HOLD_BROKEN, broken)]
     noted = said.page.flags if said.page else ()
     return [*(flag for flag, holds in ours if holds), *noted]
 

@@ -64,9 +64,9 @@ class _Sender(NamedTuple):
 
 
 @operation(
-    locks="request, Lease",
-    writes="ApprovalRequest; Message, or Canary and Lease",
-    logs="request.asked; or canary.revealed, lease.released",
+    locks="request, Hold",
+    writes="ApprovalRequest; Message, or Canary and Hold",
+    logs="request.asked; or canary.revealed, hold.released",
     after="webhook, wake-up",
 )
 def ask_agent(
@@ -95,7 +95,7 @@ def ask_agent(
 
 
 @operation(
-    locks="request, Lease",
+    locks="request, Hold",
     writes="Message, ApprovalRequest",
     logs="request.answered",
     after="webhook, wake-up",
@@ -114,9 +114,9 @@ def answer_question(
 
 
 @operation(
-    locks="request, Lease",
-    writes="ApprovalRequest, Lease; Message or Canary",
-    logs="request.sent_back or canary.revealed; lease.released",
+    locks="request, Hold",
+    writes="ApprovalRequest, Hold; Message or Canary",
+    logs="request.sent_back or canary.revealed; hold.released",
     after="mail, webhook, wake-up",
 )
 def send_back(
@@ -224,12 +224,12 @@ def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
 
 def _check_not_held(request: ApprovalRequest, person: Person, now: datetime) -> None:
     """Raises HeldByAnother while somebody else holds the request."""
-    lease = locks.lock_hold(request.pk)
-    if lease is None or not hold_rows.is_held(lease, now):
+    hold = locks.lock_hold(request.pk)
+    if hold is None or not hold_rows.is_held(hold, now):
         return
-    if lease.holder_id != person.pk:
+    if hold.holder_id != person.pk:
         raise HeldByAnother(
-            f"{lease.holder} has claimed this until {format_time(lease.until)}. Your "
+            f"{hold.holder} has claimed this until {format_time(hold.until)}. Your "
             "message was not sent. Your text is saved."
         )
 

@@ -1,6 +1,6 @@
 """Holds as rows: freeing them, logging them, and checking them before a decision.
 
-A hold is a person's on a request, stored as a Lease row. It ends when its holder gives
+A hold is a person's on a request, stored as a Hold row. It ends when its holder gives
 it back, when its time runs out, or when the request is decided. While it lasts nobody
 else can decide; a decision after a broken hold is flagged.
 """
@@ -21,7 +21,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, transitions
 from reviews.choices import LostHow, RequestStatus
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 
 TIMER = log.Actor("system", "timer")
 NOTHING_LOST: dict[str, Any] = {
@@ -33,17 +33,17 @@ NOTHING_LOST: dict[str, Any] = {
 }
 
 
-def is_held(lease: Lease, now: datetime) -> bool:
+def is_held(hold: Hold, now: datetime) -> bool:
     """Whether somebody holds the request now; a lapsed hold does not count."""
-    return lease.holder_id is not None and lease.until is not None and lease.until > now
+    return hold.holder_id is not None and hold.until is not None and hold.until > now
 
 
 def build_lost_columns(
-    lease: Lease, by: Person, how: LostHow, now: datetime
+    hold: Hold, by: Person, how: LostHow, now: datetime
 ) -> dict[str, Any]:
     """The columns that record how another person ended this hold."""
     return {
-        "lost_by": lease.holder,
+        "lost_by": hold.holder,
         "lost_to": by,
         "lost_at": now,
         "lost_how": how,
@@ -52,39 +52,39 @@ def build_lost_columns(
 
 
 def free_hold(
-    lease: Lease,
+    hold: Hold,
     kind: str,
     actor: log.Actor,
     now: datetime,
     data: Mapping[str, Any] | None = None,
 ) -> None:
-    """End a hold and log it under `kind`. The caller holds the lock of the lease."""
-    log_hold_event(lease.request, kind, actor, now, data)
-    clear_holds([lease])
-    notify.announce(lease.request.proposal_id)
+    """End a hold and log it under `kind`. The caller holds the lock of the hold."""
+    log_hold_event(hold.request, kind, actor, now, data)
+    clear_holds([hold])
+    notify.announce(hold.request.proposal_id)
 
 
-def log_lapse(lease: Lease, now: datetime) -> None:
+def log_lapse(hold: Hold, now: datetime) -> None:
     """Log that a hold lapsed, and tell its holder of an offer that nobody answered.
 
-    The caller holds the lock of the lease, and changes it.
+    The caller holds the lock of the hold, and changes it.
     """
-    data = {"holder": lease.holder.public_id if lease.holder else ""}
-    if lease.offered_to is not None:
-        data["to"] = lease.offered_to.public_id
-        outbox.publish("request.declined", lease.pk, person=data["holder"])
-    log_hold_event(lease.request, "lease.lapsed", TIMER, now, data)
+    data = {"holder": hold.holder.public_id if hold.holder else ""}
+    if hold.offered_to is not None:
+        data["to"] = hold.offered_to.public_id
+        outbox.publish("request.declined", hold.pk, person=data["holder"])
+    log_hold_event(hold.request, "hold.lapsed", TIMER, now, data)
 
 
-def clear_holds(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
+def clear_holds(holds: Sequence[Hold], lost: Mapping[str, Any] | None = None) -> None:
     """Free these holds, and tell the people who asked to be told.
 
     Nobody is told about a request that is settled. `lost` sets the columns about a lost
-    hold. The caller holds the locks of the leases.
+    hold. The caller holds the locks of the holds.
     """
-    if not leases:
+    if not holds:
         return
-    Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(
+    Hold.objects.filter(pk__in=[hold.pk for hold in holds]).update(
         holder=None,
         token="",
         taken_at=None,
@@ -94,7 +94,7 @@ def clear_holds(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) 
         asked_by=[],
         **(lost or {}),
     )
-    waiting = [one for one in leases if one.request.status == RequestStatus.PENDING]
+    waiting = [one for one in holds if one.request.status == RequestStatus.PENDING]
     outbox.publish_many(
         "request.freed",
         [(one.pk, {"person": asked}) for one in waiting for asked in one.asked_by],
@@ -121,38 +121,38 @@ def log_hold_event(
 
 
 def check_hold(
-    lease: Lease | None, person: Person, now: datetime, token: str = ""
+    hold: Hold | None, person: Person, now: datetime, token: str = ""
 ) -> None:
     """Check that nobody else holds the request.
 
     `token` is the hold token of the page that sent the decision. Raises HeldByAnother,
     or HoldLapsed when the person had a hold and lost it. The caller holds the locks of
-    the lease and its request.
+    the hold and its request.
     """
-    if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:
+    if hold is None or not is_held(hold, now) or hold.holder_id == person.pk:
         return
     if token:
         raise HoldLapsed(
-            f"Your claim ended and {lease.holder} claimed the request at "
-            f"{format_time(lease.taken_at)}. Your decision was not recorded."
+            f"Your claim ended and {hold.holder} claimed the request at "
+            f"{format_time(hold.taken_at)}. Your decision was not recorded."
         )
     raise HeldByAnother(
-        f"{lease.holder} has claimed this until {format_time(lease.until)}. "
+        f"{hold.holder} has claimed this until {format_time(hold.until)}. "
         "Your decision was not recorded. Your note is saved."
     )
 
 
-def overrides_broken_hold(lease: Lease | None, person: Person) -> bool:
+def overrides_broken_hold(hold: Hold | None, person: Person) -> bool:
     """Whether a decision of this person follows a broken hold of somebody else."""
-    if lease is None or not lease.broken:
+    if hold is None or not hold.broken:
         return False
-    own = lease.lost_how == LostHow.BROKEN and lease.lost_by_id == person.pk
+    own = hold.lost_how == LostHow.BROKEN and hold.lost_by_id == person.pk
     return not own
 
 
 def find_first_free(*, request_ids: Sequence[str], person: Person) -> str:
     """The first of these requests that nobody else holds now; "" if there is none."""
-    held = Lease.objects.filter(request__in=request_ids, until__gt=clock.now())
+    held = Hold.objects.filter(request__in=request_ids, until__gt=clock.now())
     others = set(held.exclude(holder=person).values_list("request", flat=True))
     return next((one for one in request_ids if one not in others), "")
 
@@ -160,7 +160,7 @@ def find_first_free(*, request_ids: Sequence[str], person: Person) -> str:
 CHUNK = 500
 
 
-@operation(locks="Lease", writes="Lease", logs="lease.released", after="mail, wake-up")
+@operation(locks="Hold", writes="Hold", logs="hold.released", after="mail, wake-up")
 def release_hold(
     *, request_id: str, person: Person, token: str = "", leaving: bool = False
 ) -> bool:
@@ -171,41 +171,41 @@ def release_hold(
     on to something else, so a hold that they offered to a colleague stays until it runs
     out.
     """
-    lease = locks.lock_hold(request_id)
-    if lease is None or lease.holder_id != person.pk:
+    hold = locks.lock_hold(request_id)
+    if hold is None or hold.holder_id != person.pk:
         return False
-    if token and token != lease.token:
+    if token and token != hold.token:
         return False
-    if leaving and lease.offered_to_id is not None:
+    if leaving and hold.offered_to_id is not None:
         return False
     actor = build_actor(person)
-    free_hold(lease, "lease.released", actor, clock.now())
+    free_hold(hold, "hold.released", actor, clock.now())
     return True
 
 
 @operation(
-    locks="leases (skip locked)",
-    writes="Lease",
-    logs="lease.lapsed",
+    locks="holds (skip locked)",
+    writes="Hold",
+    logs="hold.lapsed",
     after="mail, wake-up",
 )
 def free_lapsed_holds() -> int:
     """Free up to 500 lapsed holds that somebody waits for, or that were offered and
     not accepted; return how many."""
     now = clock.now()
-    over = Lease.objects.filter(
+    over = Hold.objects.filter(
         Q(asked_by__len__gt=0) | Q(offered_to__isnull=False),
         holder__isnull=False,
         until__lte=now,
     )
     rows = list(locks.lock_due_holds(over.order_by("pk"))[:CHUNK])
 
-    def free(lapsed: list[Lease]) -> None:
-        for lease in lapsed:
-            to, how = lease.offered_to, LostHow.UNANSWERED
-            log_lapse(lease, now)
-            clear_holds([lease], build_lost_columns(lease, to, how, now) if to else {})
-            notify.announce(lease.request.proposal_id)
+    def free(lapsed: list[Hold]) -> None:
+        for hold in lapsed:
+            to, how = hold.offered_to, LostHow.UNANSWERED
+            log_lapse(hold, now)
+            clear_holds([hold], build_lost_columns(hold, to, how, now) if to else {})
+            notify.announce(hold.request.proposal_id)
 
     return len(sweeps.apply_to_all(free, rows))
 
@@ -214,25 +214,25 @@ def free_hold_of_person(
     request: ApprovalRequest, person: Person, now: datetime
 ) -> None:
     """Free the request if this person holds it. The caller holds the request's lock."""
-    lease = locks.lock_hold(request.pk)
-    if lease is not None and lease.holder_id == person.pk:
-        free_hold(lease, "lease.released", build_actor(person), now)
+    hold = locks.lock_hold(request.pk)
+    if hold is not None and hold.holder_id == person.pk:
+        free_hold(hold, "hold.released", build_actor(person), now)
 
 
-def clear_decided_holds(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
+def clear_decided_holds(held: Iterable[tuple[Hold | None, ApprovalRequest]]) -> None:
     """End the holds on requests that were decided.
 
     The decisions are logged, so the end of these holds is not. The caller holds the
-    locks of all leases and requests.
+    locks of all holds and requests.
     """
     over = []
-    for lease, request in held:
-        if lease is not None and _has_content(lease):
-            lease.request = request
-            over.append(lease)
+    for hold, request in held:
+        if hold is not None and _has_content(hold):
+            hold.request = request
+            over.append(hold)
     clear_holds(over, NOTHING_LOST)
 
 
-def _has_content(lease: Lease) -> bool:
-    kept = lease.holder_id or lease.asked_by or lease.lost_by_id or lease.broken
+def _has_content(hold: Hold) -> bool:
+    kept = hold.holder_id or hold.asked_by or hold.lost_by_id or hold.broken
     return bool(kept)

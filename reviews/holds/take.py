@@ -31,7 +31,7 @@ from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import LostHow, RequestStatus
 from reviews.grants import uncertain
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 from reviews.stops import incidents
 
 from .rows import (
@@ -60,10 +60,10 @@ class HoldResult:
 
 
 @operation(
-    locks="request, the person's leases (advisory), Lease, those that make room (skip "
+    locks="request, the person's holds (advisory), Hold, those that make room (skip "
     "locked)",
-    writes="Lease",
-    logs="lease.taken or lease.handed_over; lease.lapsed, lease.released",
+    writes="Hold",
+    logs="hold.taken or hold.handed_over; hold.lapsed, hold.released",
     after="mail, wake-up",
 )
 def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldResult:
@@ -101,7 +101,7 @@ def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:
     A lapsed hold that nobody else has taken is taken again, with the errors of
     `take_hold`.
     """
-    mine = Lease.objects.filter(
+    mine = Hold.objects.filter(
         pk=request_id, holder=person, request__status=RequestStatus.PENDING
     )
     now = clock.now()
@@ -133,12 +133,12 @@ def assign_hold(
 
 
 def _write_hold(
-    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+    request: ApprovalRequest, person: Person, before: Hold | None, now: datetime
 ) -> HoldResult:
     own = before is not None and before.holder_id == person.pk
     since = before.taken_at if before is not None and own else now
     asked = before.asked_by if before is not None else []
-    lease = Lease(
+    hold = Hold(
         request=request,
         holder=person,
         token=ids.new("l"),
@@ -148,18 +148,18 @@ def _write_hold(
         **_compute_kept_loss(before, person, now),
     )
     if before is not None and own and is_held(before, now):  # an offer ends with it
-        lease.offered_to_id = before.offered_to_id
-        lease.declined_by_id = before.declined_by_id
+        hold.offered_to_id = before.offered_to_id
+        hold.declined_by_id = before.declined_by_id
     fields = ["holder", "token", "taken_at", "until", "asked_by"]
     fields += ["offered_to", "declined_by", *NOTHING_LOST]
-    Lease.objects.bulk_create(
-        [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
+    Hold.objects.bulk_create(
+        [hold], update_conflicts=True, unique_fields=["request"], update_fields=fields
     )
-    return HoldResult(person, mine=True, until=lease.until, token=lease.token)
+    return HoldResult(person, mine=True, until=hold.until, token=hold.token)
 
 
 def _compute_kept_loss(
-    before: Lease | None, person: Person, now: datetime
+    before: Hold | None, person: Person, now: datetime
 ) -> dict[str, Any]:
     """The columns about a lost hold once this person has taken the request.
 
@@ -177,38 +177,38 @@ def _compute_kept_loss(
 
 
 def _log_taken(
-    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+    request: ApprovalRequest, person: Person, before: Hold | None, now: datetime
 ) -> None:
     """Log who took the hold from whom; taking one's own again is a renewal, unless it
     lapsed with an offer."""
     actor = build_actor(person)
     held = before is not None and is_held(before, now)
     if before is None or before.holder is None:
-        log_hold_event(request, "lease.taken", actor, now)
+        log_hold_event(request, "hold.taken", actor, now)
     elif before.holder == person and (held or before.offered_to is None):
         return
     elif held:
         former = before.holder.public_id
-        log_hold_event(request, "lease.handed_over", actor, now, {"from": former})
+        log_hold_event(request, "hold.handed_over", actor, now, {"from": former})
         outbox.publish("request.handed_over", request.pk, person=former)
     else:
         log_lapse(before, now)
-        log_hold_event(request, "lease.taken", actor, now)
+        log_hold_event(request, "hold.taken", actor, now)
 
 
 def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) -> None:
-    others = Lease.objects.filter(
+    others = Hold.objects.filter(
         holder=person, until__gt=now, request__status=RequestStatus.PENDING
     ).exclude(pk=request.pk)
     actor = build_actor(person)
     offered_first = F("offered_to").asc(nulls_last=True)
     kept_first = others.order_by(offered_first, "-until")
-    for lease in locks.lock_due_holds(kept_first)[MAX_HOLDS - 1 :]:
-        free_hold(lease, "lease.released", actor, now, {"cause": "room"})
+    for hold in locks.lock_due_holds(kept_first)[MAX_HOLDS - 1 :]:
+        free_hold(hold, "hold.released", actor, now, {"cause": "room"})
 
 
 @operation(
-    locks="request, Lease", writes="Lease", logs="lease.broken", after="mail, wake-up"
+    locks="request, Hold", writes="Hold", logs="hold.broken", after="mail, wake-up"
 )
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     """End somebody else's hold as a supervisor, with a reason.
@@ -227,25 +227,24 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
         )
     if not reason.strip():
         raise ReasonMissing("Enter a reason; it is logged. Nothing was changed.")
-    lease = locks.lock_hold(request_id)
-    if lease is None or not is_held(lease, now) or lease.holder == person:
+    hold = locks.lock_hold(request_id)
+    if hold is None or not is_held(hold, now) or hold.holder == person:
         raise Conflict("Nobody else has claimed this any more. Nothing was changed.")
     actor = build_actor(person)
-    holder = lease.holder.public_id if lease.holder else ""
+    holder = hold.holder.public_id if hold.holder else ""
     log_hold_event(
-        request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason}
+        request, "hold.broken", actor, now, {"holder": holder}, {"reason": reason}
     )
-    clear_holds([lease], build_lost_columns(lease, person, LostHow.BROKEN, now))
+    clear_holds([hold], build_lost_columns(hold, person, LostHow.BROKEN, now))
     outbox.publish("request.broken", request.pk, person=holder)
     notify.announce(request.proposal_id)
 
 
 @operation(
-    locks="request, the person's leases (advisory), Lease, those that make room (skip "
+    locks="request, the person's holds (advisory), Hold, those that make room (skip "
     "locked)",
-    writes="Lease",
-    logs="lease.offered; lease.taken, lease.lapsed, lease.released, "
-    "lease.offer_withdrawn",
+    writes="Hold",
+    logs="hold.offered; hold.taken, hold.lapsed, hold.released, hold.offer_withdrawn",
     after="mail, wake-up",
 )
 def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
@@ -272,65 +271,65 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
         raise Conflict("Someone else has claimed this. Nothing was changed.")
     before = locks.lock_hold(request.pk)
     if before is not None and before.offered_to not in {None, to}:
-        _end_offer(before, "lease.offer_withdrawn", person, now)
-    Lease.objects.filter(pk=request.pk).update(offered_to=to, declined_by=None)
+        _end_offer(before, "hold.offer_withdrawn", person, now)
+    Hold.objects.filter(pk=request.pk).update(offered_to=to, declined_by=None)
     actor = build_actor(person)
-    log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})
+    log_hold_event(request, "hold.offered", actor, now, {"to": to.public_id})
     if not request.canary:  # the colleague cannot see it
         outbox.publish("request.offered", request.pk, person=to.public_id)
     notify.announce(request.proposal_id)
 
 
-@operation(locks="Lease", writes="Lease", logs="lease.declined", after="mail, wake-up")
+@operation(locks="Hold", writes="Hold", logs="hold.declined", after="mail, wake-up")
 def decline_offer(*, request_id: str, person: Person) -> None:
     """Refuse a hold that its holder offered to this person.
 
     The holder keeps it and is told. Raises Conflict when it is not offered to this
     person any more.
     """
-    lease, now = locks.lock_hold(request_id), clock.now()
-    if lease is None or lease.offered_to_id != person.pk or not is_held(lease, now):
+    hold, now = locks.lock_hold(request_id), clock.now()
+    if hold is None or hold.offered_to_id != person.pk or not is_held(hold, now):
         raise Conflict(NOT_OFFERED)
-    holder = lease.holder.public_id if lease.holder else ""
-    _end_offer(lease, "lease.declined", person, now)
-    Lease.objects.filter(pk=lease.pk).update(declined_by=person)
-    outbox.publish("request.declined", lease.pk, person=holder)
+    holder = hold.holder.public_id if hold.holder else ""
+    _end_offer(hold, "hold.declined", person, now)
+    Hold.objects.filter(pk=hold.pk).update(declined_by=person)
+    outbox.publish("request.declined", hold.pk, person=holder)
 
 
-@operation(locks="Lease", writes="Lease", logs="lease.offer_withdrawn", after="wake-up")
+@operation(locks="Hold", writes="Hold", logs="hold.offer_withdrawn", after="wake-up")
 def withdraw_offer(*, request_id: str, person: Person) -> None:
     """Take back an offer and keep the hold.
 
     Raises Conflict when this person does not offer the request any more.
     """
-    lease, now = locks.lock_hold(request_id), clock.now()
-    own = lease is not None and lease.holder_id == person.pk and is_held(lease, now)
-    if lease is None or not own or lease.offered_to is None:
+    hold, now = locks.lock_hold(request_id), clock.now()
+    own = hold is not None and hold.holder_id == person.pk and is_held(hold, now)
+    if hold is None or not own or hold.offered_to is None:
         raise Conflict("You do not offer this to anyone now. Nothing was changed.")
-    _end_offer(lease, "lease.offer_withdrawn", person, now)
+    _end_offer(hold, "hold.offer_withdrawn", person, now)
 
 
-def _end_offer(lease: Lease, kind: str, person: Person, now: datetime) -> None:
-    """End the offer of a hold and log it. The caller holds the lock of the lease."""
-    if kind == "lease.declined":
-        data = {"from": lease.holder.public_id if lease.holder else ""}
+def _end_offer(hold: Hold, kind: str, person: Person, now: datetime) -> None:
+    """End the offer of a hold and log it. The caller holds the lock of the hold."""
+    if kind == "hold.declined":
+        data = {"from": hold.holder.public_id if hold.holder else ""}
     else:
-        data = {"to": lease.offered_to.public_id if lease.offered_to else ""}
-    log_hold_event(lease.request, kind, build_actor(person), now, data)
-    Lease.objects.filter(pk=lease.pk).update(offered_to=None)
-    notify.announce(lease.request.proposal_id)
+        data = {"to": hold.offered_to.public_id if hold.offered_to else ""}
+    log_hold_event(hold.request, kind, build_actor(person), now, data)
+    Hold.objects.filter(pk=hold.pk).update(offered_to=None)
+    notify.announce(hold.request.proposal_id)
 
 
-@operation(locks="Lease", writes="Lease")
+@operation(locks="Hold", writes="Hold")
 def record_waiting_person(*, request_id: str, person: Person) -> bool:
     """Record that the person wants to be told when the request is free.
 
     False when it is free already.
     """
-    lease = locks.lock_hold(request_id)
-    if lease is None or not is_held(lease, clock.now()):
+    hold = locks.lock_hold(request_id)
+    if hold is None or not is_held(hold, clock.now()):
         return False
-    if person.public_id not in lease.asked_by and lease.holder_id != person.pk:
-        lease.asked_by.append(person.public_id)
-        lease.save(update_fields=["asked_by"])
+    if person.public_id not in hold.asked_by and hold.holder_id != person.pk:
+        hold.asked_by.append(person.public_id)
+        hold.save(update_fields=["asked_by"])
     return True

@@ -568,9 +568,9 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Lease',
+            name='Hold',
             fields=[
-                ('request', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='lease', serialize=False, to='reviews.approvalrequest')),
+                ('request', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='hold', serialize=False, to='reviews.approvalrequest')),
                 ('token', models.CharField(blank=True, max_length=40)),
                 ('taken_at', models.DateTimeField(null=True)),
                 ('until', models.DateTimeField(null=True)),
@@ -1040,27 +1040,27 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('lifted_at__isnull', True), ('lifted_by', '')), models.Q(('lifted_at__isnull', False), models.Q(('lifted_by', ''), _negated=True)), _connector='OR'), name='stop_lift_paired'),
         ),
         migrations.AddField(
-            model_name='lease',
+            model_name='hold',
             name='declined_by',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name='lease',
+            model_name='hold',
             name='holder',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='leases', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='holds', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name='lease',
+            model_name='hold',
             name='lost_by',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name='lease',
+            model_name='hold',
             name='lost_to',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name='lease',
+            model_name='hold',
             name='offered_to',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='offers', to=settings.AUTH_USER_MODEL),
         ),
@@ -1581,16 +1581,16 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('verdict__in', ['approve', 'reject', 'modify', 'escalate'])), name='decision_verdict'),
         ),
         migrations.AddIndex(
-            model_name='lease',
-            index=models.Index(condition=models.Q(('holder__isnull', False)), fields=['holder', 'until'], name='lease_held'),
+            model_name='hold',
+            index=models.Index(condition=models.Q(('holder__isnull', False)), fields=['holder', 'until'], name='hold_held'),
         ),
         migrations.AddConstraint(
-            model_name='lease',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('declined_by__isnull', True), ('holder__isnull', True), ('offered_to__isnull', True), ('taken_at__isnull', True), ('token', ''), ('until__isnull', True)), models.Q(('holder__isnull', False), ('taken_at__isnull', False), ('until__isnull', False), models.Q(('token', ''), _negated=True)), _connector='OR'), name='lease_paired'),
+            model_name='hold',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('declined_by__isnull', True), ('holder__isnull', True), ('offered_to__isnull', True), ('taken_at__isnull', True), ('token', ''), ('until__isnull', True)), models.Q(('holder__isnull', False), ('taken_at__isnull', False), ('until__isnull', False), models.Q(('token', ''), _negated=True)), _connector='OR'), name='hold_paired'),
         ),
         migrations.AddConstraint(
-            model_name='lease',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lost_at__isnull', True), ('lost_by__isnull', True), ('lost_how', ''), ('lost_to__isnull', True)), models.Q(('lost_at__isnull', False), ('lost_by__isnull', False), ('lost_how__in', [reviews.choices.LostHow['BROKEN'], reviews.choices.LostHow['HANDED_OVER'], reviews.choices.LostHow['UNANSWERED']]), ('lost_to__isnull', False)), _connector='OR'), name='lease_lost_paired'),
+            model_name='hold',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lost_at__isnull', True), ('lost_by__isnull', True), ('lost_how', ''), ('lost_to__isnull', True)), models.Q(('lost_at__isnull', False), ('lost_by__isnull', False), ('lost_how__in', [reviews.choices.LostHow['BROKEN'], reviews.choices.LostHow['HANDED_OVER'], reviews.choices.LostHow['UNANSWERED']]), ('lost_to__isnull', False)), _connector='OR'), name='hold_lost_paired'),
         ),
         migrations.AddIndex(
             model_name='canary',

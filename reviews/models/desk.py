@@ -20,24 +20,23 @@ from .base import FileParts, build_choice_check, build_choices, new_export_id
 from .requests import ApprovalRequest
 
 
-class Lease(models.Model):
+class Hold(models.Model):
     """A person's hold on a request. Without a holder the request is free.
 
-    Every hold ends by itself at `until`. The glossary calls this a hold; a lease is a
-    worker's on an execution.
+    Every hold ends by itself at `until`.
     """
 
     request = models.OneToOneField(
         ApprovalRequest,
         on_delete=models.PROTECT,
         primary_key=True,
-        related_name="lease",
+        related_name="hold",
     )
     holder = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.PROTECT,
-        related_name="leases",
+        related_name="holds",
     )
     token = models.CharField(max_length=40, blank=True)
     taken_at = models.DateTimeField(null=True)
@@ -73,7 +72,7 @@ class Lease(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(
-                name="lease_paired",
+                name="hold_paired",
                 condition=Q(
                     holder__isnull=True,
                     token="",
@@ -86,7 +85,7 @@ class Lease(models.Model):
                 & ~Q(token=""),
             ),
             models.CheckConstraint(
-                name="lease_lost_paired",
+                name="hold_lost_paired",
                 condition=Q(
                     lost_by__isnull=True,
                     lost_to__isnull=True,
@@ -104,13 +103,13 @@ class Lease(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["holder", "until"],
-                name="lease_held",
+                name="hold_held",
                 condition=Q(holder__isnull=False),
             )
         ]
 
     def __str__(self) -> str:
-        return f"lease of {self.request_id}"
+        return f"hold of {self.request_id}"
 
 
 class Draft(models.Model):

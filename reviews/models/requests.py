@@ -330,7 +330,7 @@ class Decision(models.Model):
     conditions = models.JSONField(null=True)
     action_hash = models.CharField(max_length=80)
     authority = models.JSONField()  # {"role", "queue", "step_up", "batch"}
-    # Further facts: fast, check_missed, narrow, batch, lease_broken, …
+    # Further facts: fast, check_missed, narrow, batch, hold_broken, …
     flags = ArrayField(models.CharField(max_length=16), default=list)
     took_ms = models.PositiveIntegerField(null=True)  # since the page was rendered
     # The attention check and its answers: {"question", "answers", "right"}.

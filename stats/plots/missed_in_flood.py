@@ -47,7 +47,7 @@ MISSED = Measure(
                                    WHERE vote.request_id = request.id)
                    AND NOT EXISTS (SELECT FROM journal_logrecord AS record
                                    WHERE record.proposal = request.proposal_id
-                                     AND record.kind = 'lease.taken')
+                                     AND record.kind = 'hold.taken')
                    AND NOT EXISTS (
                        SELECT FROM reviews_statereading AS reading
                        JOIN reviews_revision AS revision

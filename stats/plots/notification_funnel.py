@@ -16,7 +16,7 @@ _STEPS = """
     LEFT JOIN policies_person AS person ON person.id = notice.person_id
     LEFT JOIN LATERAL (
         SELECT min(record.at) AS at FROM journal_logrecord AS record
-        WHERE record.proposal = request.proposal_id AND record.kind = 'lease.taken'
+        WHERE record.proposal = request.proposal_id AND record.kind = 'hold.taken'
           AND (person.id IS NULL OR record.actor_id = person.public_id)
           AND record.at >= notice.sent_at
     ) AS opened ON true

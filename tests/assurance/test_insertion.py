@@ -24,7 +24,7 @@ from reviews.models import (
     Canary,
     Decision,
     Execution,
-    Lease,
+    Hold,
     Proposal,
 )
 from tests import factories, worlds
@@ -215,7 +215,7 @@ def test_no_other_person_can_end_a_canary(gate: Gate) -> None:
 def test_an_offer_of_a_canary_reaches_nobody_else(gate: Gate) -> None:
     request = plant(gate)
     take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
-    Lease.objects.update(until=clock.now() - timedelta(seconds=1))
+    Hold.objects.update(until=clock.now() - timedelta(seconds=1))
     assert rows.free_lapsed_holds() == 1
     told = OutboxMessage.objects.filter(subject=request.pk, facts__has_key="person")
     assert [(one.topic, one.facts["person"]) for one in told] == [

@@ -12,7 +12,7 @@ from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.decisions import drafts
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Decision, Draft, Lease
+from reviews.models import ApprovalRequest, Decision, Draft, Hold
 from tests.browser.conftest import Desk, SitDown, arm, look, settle
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -22,7 +22,7 @@ from tests.worlds import WORLD
 pytestmark = pytest.mark.browser
 
 MINE = "Claimed by you until"
-CLAIMS = ("lease.taken", "lease.released")
+CLAIMS = ("hold.taken", "hold.released")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def state(page: Page):
 
 
 def held_by(request: ApprovalRequest) -> str:
-    found = Lease.objects.filter(pk=request.pk, holder__isnull=False).first()
+    found = Hold.objects.filter(pk=request.pk, holder__isnull=False).first()
     return str(found.holder) if found else ""
 
 
@@ -51,7 +51,7 @@ def claim(desk: Desk) -> None:
 
 
 def claims_of(request: ApprovalRequest) -> list[str]:
-    found = LogRecord.objects.filter(request=request.pk, kind__startswith="lease.")
+    found = LogRecord.objects.filter(request=request.pk, kind__startswith="hold.")
     return list(found.order_by("pk").values_list("kind", flat=True))
 
 
@@ -67,7 +67,7 @@ def test_looking_claims_nothing_and_a_key_does(
     open_(desk, waiting)
     settle(page)
     assert claims_of(waiting) == []
-    assert not Lease.objects.exists()
+    assert not Hold.objects.exists()
     claim(desk)
     expect(page.locator("h1")).to_be_focused()
     page.keyboard.press("c")
@@ -86,13 +86,13 @@ def test_opening_a_panel_claims_it_once(
     page = open_(desk, waiting)
     arm(desk, key)
     expect(state(page)).to_contain_text(MINE)
-    token = Lease.objects.get().token
-    if page.locator("#decide [name=lease]").count():
-        expect(page.locator("#decide [name=lease]")).to_have_value(token)
+    token = Hold.objects.get().token
+    if page.locator("#decide [name=hold]").count():
+        expect(page.locator("#decide [name=hold]")).to_have_value(token)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("verb-approve")).to_be_visible()
     settle(page)
-    assert claims_of(waiting) == ["lease.taken"]
+    assert claims_of(waiting) == ["hold.taken"]
 
 
 def test_a_page_that_is_loaded_with_its_panel_open_claims_it(
@@ -117,7 +117,7 @@ def test_only_who_acts_keeps_a_claim(
     beats: list[str] = []
     page.on("request", lambda one: beats.append(one.url))
     soon = clock.now() + timedelta(seconds=200)
-    Lease.objects.filter(pk=waiting.pk).update(until=soon)
+    Hold.objects.filter(pk=waiting.pk).update(until=soon)
     look(page)
     grip = page.locator("#grip[data-held]")
     expect(grip).to_have_attribute("data-held", soon.isoformat())
@@ -128,11 +128,11 @@ def test_only_who_acts_keeps_a_claim(
     page.mouse.move(310, 320)
     page.clock.run_for(2_000)
     settle(page)
-    assert not any("/lease/" in one for one in beats)
+    assert not any("/hold/" in one for one in beats)
     page.keyboard.press("Shift")
     page.clock.run_for(2_000)
     settle(page)
-    assert any("/lease/" in one for one in beats)
+    assert any("/hold/" in one for one in beats)
 
 
 def test_leaving_by_way_of_hand_over_gives_it_back(
@@ -240,7 +240,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     wait_until(lambda: bool(drafts.list_drafts(gate.rita, waiting.pk)), 9)
     page.locator("[name=reason_code]").first.check()
     past = clock.now() - timedelta(minutes=1)
-    Lease.objects.filter(pk=waiting.pk).update(until=past)
+    Hold.objects.filter(pk=waiting.pk).update(until=past)
     take.take_hold(request_id=waiting.pk, person=gate.tom)
     page.keyboard.press("Control+Enter")
     problem = page.get_by_test_id("problem")
@@ -261,7 +261,7 @@ def test_a_supervisor_breaks_a_hold_by_keys(
     page.fill("#id_reason", "gone to lunch")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_test_id("verb-approve")).to_be_visible()
-    assert LogRecord.objects.get(kind="lease.broken").actor_id == gate.sue.public_id
+    assert LogRecord.objects.get(kind="hold.broken").actor_id == gate.sue.public_id
 
 
 def test_the_time_is_told_and_given_once_more(
@@ -328,7 +328,7 @@ def test_the_target_that_moved_is_refreshed_before_it_is_decided(
     desk = sit_down("rita")
     page = desk.page
     # The state moves between the page and the moment it is taken up.
-    page.route("**/lease/", _move)
+    page.route("**/hold/", _move)
     open_(desk, waiting)
     page.keyboard.press("a")
     expect(state(page)).to_contain_text("The record changed at")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Route, expect
 
-from reviews.models import Lease, SavedView
+from reviews.models import Hold, SavedView
 from tests.browser.conftest import PAINTED, SitDown, settle
 from tests.conftest import Gate
 from tests.factories import propose
@@ -30,7 +30,7 @@ def test_a_look_by_key_at_one_row_and_the_next(gate: Gate, sit_down: SitDown) ->
         ).to_be_focused()
     assert peek.get_by_role("button").count() == 0
     assert page.url.endswith("/queue/")
-    assert not Lease.objects.exists()
+    assert not Hold.objects.exists()
     assert (desk.violations(), desk.overflow()) == ([], 0)
     page.keyboard.press("o")
     page.wait_for_url(f"**/requests/{ids[1]}/")

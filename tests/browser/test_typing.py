@@ -15,7 +15,7 @@ from reviews.holds import take
 from reviews.models import (
     ApprovalRequest,
     Decision,
-    Lease,
+    Hold,
     Message,
     Preferences,
     Stop,
@@ -52,7 +52,7 @@ def write_sentences(seed: str, count: int = SENTENCES) -> list[str]:
 
 def record_state() -> dict[str, Any]:
     """What a shortcut could change. A claim is taken by opening the page."""
-    records = LogRecord.objects.exclude(kind__startswith="lease.")
+    records = LogRecord.objects.exclude(kind__startswith="hold.")
     return {
         "requests": list(
             ApprovalRequest.objects.order_by("pk").values_list(
@@ -60,7 +60,7 @@ def record_state() -> dict[str, Any]:
             )
         ),
         "holders": list(
-            Lease.objects.order_by("pk").values_list("pk", "holder", "offered_to")
+            Hold.objects.order_by("pk").values_list("pk", "holder", "offered_to")
         ),
         "records": list(records.order_by("pk").values_list("pk", "kind")),
         "messages": Message.objects.count(),

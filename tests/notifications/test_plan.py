@@ -26,7 +26,7 @@ from reviews import deadlines
 from reviews.alarms import standing
 from reviews.executions import settle
 from reviews.holds import rows, take
-from reviews.models import ApprovalRequest, Lease, Notice
+from reviews.models import ApprovalRequest, Hold, Notice
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
@@ -111,7 +111,7 @@ def test_only_if_nobody_has_taken_it(gate: Gate) -> None:
 def hold(request: ApprovalRequest, person: Person) -> None:
     now = clock.now()
     given = {"holder": person, "token": "t", "taken_at": now}
-    Lease.objects.update_or_create(
+    Hold.objects.update_or_create(
         request=request, defaults={**given, "until": now + timedelta(minutes=5)}
     )
 

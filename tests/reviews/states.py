@@ -26,7 +26,7 @@ from reviews.models import (
     Batch,
     Execution,
     Grant,
-    Lease,
+    Hold,
     Proposal,
     Repair,
 )
@@ -58,10 +58,10 @@ def pending(gate: Gate, thread: str = "t-1") -> ApprovalRequest:
     return propose(gate.agent, thread=thread).request
 
 
-def held(gate: Gate) -> Lease:
+def held(gate: Gate) -> Hold:
     request = pending(gate)
     take.take_hold(request_id=request.pk, person=gate.rita)
-    return Lease.objects.get(pk=request.pk)
+    return Hold.objects.get(pk=request.pk)
 
 
 def recallable(gate: Gate) -> ApprovalRequest:

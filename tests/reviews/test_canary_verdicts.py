@@ -13,7 +13,7 @@ from policies.models import Person
 from reviews import canary_verdicts
 from reviews.choices import DefectKind
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Canary, Lease, Stop
+from reviews.models import ApprovalRequest, Canary, Hold, Stop
 from tests import pages
 from tests.assurance.planting import plant
 from tests.conftest import Gate
@@ -45,10 +45,10 @@ def test_a_verdict_catches_the_defect_or_not(
         "decided",
     )
     assert OutboxMessage.objects.count() == told
-    assert Lease.objects.get(pk=request.pk).holder is None
+    assert Hold.objects.get(pk=request.pk).holder is None
     assert not Stop.objects.exists()
     kinds = LogRecord.objects.filter(proposal=request.proposal_id).order_by("pk")
-    assert [row.kind for row in kinds if "lease" not in row.kind] == [
+    assert [row.kind for row in kinds if "hold" not in row.kind] == [
         "canary.planted",
         "canary.revealed",
     ]

@@ -19,7 +19,7 @@ from policies.choices import Risk
 from policies.documents.source import write_source
 from policies.models import PolicyVersion
 from reviews import recovery
-from reviews.models import Lease, NotificationDrill
+from reviews.models import Hold, NotificationDrill
 from tests import pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
@@ -81,12 +81,12 @@ def _rest_drills(world: World) -> None:
 
 def _offer_to_caller(world: World) -> None:
     person = world.people[world.caller]
-    Lease.objects.filter(pk=world.ids["taken"]).update(offered_to=person)
+    Hold.objects.filter(pk=world.ids["taken"]).update(offered_to=person)
 
 
 def _offer_of_caller(world: World) -> None:
     person = world.people[world.caller]
-    Lease.objects.filter(pk=world.ids["taken"]).update(
+    Hold.objects.filter(pk=world.ids["taken"]).update(
         holder=person, offered_to=world.gate.tom
     )
 
@@ -374,7 +374,7 @@ ROUTES: dict[str, Row] = {
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
     "reviews:effect_retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed_unasked"}),
     # Being at it
-    "reviews:lease": Row(post=DECIDES, sees=SEES, ids=REQUEST),
+    "reviews:hold": Row(post=DECIDES, sees=SEES, ids=REQUEST),
     "reviews:release": Row(post=DECIDES, sees=SEES, ids=REQUEST, writes=False),
     "reviews:extend": Row(post=DECIDES, sees=SEES, ids=REQUEST),
     "reviews:ask_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN),

@@ -27,7 +27,7 @@ HOSTILE = {
 # What views and forms read besides the fields that a working write sends.
 FIELDS = (
     "action_hash", "answer", "beat", "channel", "do", "document", "expect", "filters",
-    "format", "from", "happened", "item", "leaning", "lease", "leaving", "minutes",
+    "format", "from", "happened", "hold", "item", "leaning", "leaving", "minutes",
     "mode", "name", "narrow", "near_miss", "not_after", "not_before", "page",
     "pause", "query", "reason", "reason_code", "row", "seen", "shown", "step", "sure",
     "target", "to", "usual", "verdict", "version", "weight", "written", "zone",

@@ -116,7 +116,7 @@ FREE = {
     "reviews_drillsighting": "who saw a drill",
     "reviews_export": "a copy of what the log holds",
     "reviews_exportpart": "a copy of what the log holds",
-    "reviews_lease": "a claim on a request, for minutes",
+    "reviews_hold": "a claim on a request, for minutes",
     "reviews_metricday": "computed from other tables",
     "reviews_metricrollup": "computed from other tables",
     "reviews_notice": "what was sent",

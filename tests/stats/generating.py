@@ -373,7 +373,7 @@ def _make_records(record: Model) -> None:
     copy(
         record,
         "decided OR fate = 'expired' AND n % 3 = 0",
-        kind="'lease.taken'",
+        kind="'hold.taken'",
         at="opened + lasts / 5",
         actor_id="(SELECT public_id FROM policies_person WHERE id = person)",
         leaf=leaf("NULL"),

@@ -24,7 +24,7 @@ NOTICE = """
     JOIN reviews_approvalrequest r ON r.id = n.request_id
     LEFT JOIN policies_person p ON p.id = n.person_id
     LEFT JOIN LATERAL (SELECT min(at) AS at FROM journal_logrecord WHERE
-        kind = 'lease.taken' AND proposal = r.proposal_id AND at >= n.sent_at
+        kind = 'hold.taken' AND proposal = r.proposal_id AND at >= n.sent_at
         AND actor_id = coalesce(p.public_id, actor_id)) o ON true
     LEFT JOIN LATERAL (SELECT min(at) AS at FROM reviews_decision WHERE
         request_id = r.id AND reviewer_id = coalesce(p.id, reviewer_id)

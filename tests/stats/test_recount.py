@@ -151,7 +151,7 @@ COUNTS = {
             SELECT r.* FROM reviews_approvalrequest r WHERE r.status = 'expired'
               AND r.id NOT IN (SELECT request_id FROM reviews_decision)
               AND r.id NOT IN (SELECT request FROM journal_logrecord
-                               WHERE kind = 'lease.taken') AND :of(r)
+                               WHERE kind = 'hold.taken') AND :of(r)
         )
         SELECT unnest(ARRAY['settled', CASE WHEN r.id IN (
             SELECT u.id FROM unopened u JOIN reviews_approvalrequest w

@@ -22,7 +22,7 @@ from tests.markup import read_page, read_text
 from tests.reviews import states
 
 OPEN = '<details class="fold timeline" open>'
-TAKEN = 'data-kind="lease.taken"'
+TAKEN = 'data-kind="hold.taken"'
 
 
 def test_a_reason_has_the_words_of_its_panel_and_a_missing_value_is_none(
@@ -163,7 +163,7 @@ def test_a_row_says_what_was_last_decided_and_folds_claims(
     heads = re.findall(r'<tr data-kind="([^"]+)"', page)
     assert "request.recalled" in heads
     assert "request.opened" in heads
-    assert not [kind for kind in heads if kind.startswith("lease.")]
+    assert not [kind for kind in heads if kind.startswith("hold.")]
     assert "claimed the request 20 times" in page
     lines = log_lines.build_history(gate.otto, undone)
     said = ["".join(part.text for part in line.said) for line in lines]
@@ -209,7 +209,7 @@ def test_the_records_of_a_request_are_one_row_with_a_timeline(
     assert row.count(sentence) <= 1
     kinds = re.findall(r'<li data-kind="([a-z_.]+)"', row)
     assert kinds == list(records.order_by("pk").values_list("kind", flat=True))
-    narrowed = read_page(as_("otto").get("/log/?kind=lease"))
+    narrowed = read_page(as_("otto").get("/log/?kind=hold"))
     assert TAKEN in narrowed
     assert 'data-kind="execution.' not in narrowed
 

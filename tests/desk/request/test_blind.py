@@ -36,7 +36,7 @@ def first(gate: Gate, as_: SignIn) -> Decision:
     request = propose(gate.agent, amount="899.00").request
     pass_second()
     client = as_("sue")
-    client.post(url(request, "lease"))
+    client.post(url(request, "hold"))
     sent = panel(request, "approve", "sue", reason=NOTE, password=PASSWORD)
     assert client.post(url(request, "decide"), sent).status_code == 303
     return Decision.objects.get()
@@ -77,7 +77,7 @@ def test_the_second_approver_sees_nothing_of_the_first(
         f"{first.at:%H:%M:%S}",
         "Approved",
         "</b> approved",
-        SENTENCES["lease.taken"].removeprefix("{who} "),
+        SENTENCES["hold.taken"].removeprefix("{who} "),
     ]
     for name, headers in product(READERS, ({}, HTMX)):
         client = as_(name, **headers)

@@ -21,7 +21,7 @@ from reviews.models import (
     ApprovalRequest,
     Decision,
     Draft,
-    Lease,
+    Hold,
     Note,
     StateReading,
 )
@@ -51,7 +51,7 @@ def hold(request: ApprovalRequest, person: Any) -> str:
 
 def lapse(request: ApprovalRequest) -> None:
     past = clock.now() - timedelta(seconds=1)
-    Lease.objects.filter(pk=request.pk).update(until=past)
+    Hold.objects.filter(pk=request.pk).update(until=past)
 
 
 def shown(client: Client, request: ApprovalRequest) -> str:
@@ -75,33 +75,33 @@ def test_opening_a_page_holds_nothing(request_, as_: SignIn) -> None:
         source = read_page(client.get(path))
         assert 'data-testid="take"' in source
     state_of(client, request_)
-    assert not Lease.objects.exists()
-    assert not LogRecord.objects.filter(kind__startswith="lease.").exists()
+    assert not Hold.objects.exists()
+    assert not LogRecord.objects.filter(kind__startswith="hold.").exists()
     assert not StateReading.objects.exists()
 
 
 def test_the_page_takes_it_and_says_until_when(gate: Gate, request_, as_) -> None:
     client = as_("rita", **HTMX)
-    response = client.post(url(request_, "lease"), headers={"If-None-Match": "1-x"})
+    response = client.post(url(request_, "hold"), headers={"If-None-Match": "1-x"})
     source = read_page(response)
-    lease = Lease.objects.get()
-    assert lease.holder == gate.rita
-    assert lease.until is not None
-    said = f">{lease.until:%H:%M:%S} UTC</time>"
-    moment = f'<time datetime="{lease.until.isoformat()}"{said}'
+    hold = Hold.objects.get()
+    assert hold.holder == gate.rita
+    assert hold.until is not None
+    said = f">{hold.until:%H:%M:%S} UTC</time>"
+    moment = f'<time datetime="{hold.until.isoformat()}"{said}'
     assert f"Claimed by you until {moment}" in source
     assert 'data-testid="release"' in source
-    assert lease.token in source
+    assert hold.token in source
 
 
 def test_without_javascript_it_is_a_button_and_a_redirect(request_, as_) -> None:
     client = as_("rita")
     assert 'data-testid="take"' in shown(client, request_)
-    response = client.post(url(request_, "lease"))
+    response = client.post(url(request_, "hold"))
     assert (response.status_code, response["Location"]) == (303, url(request_))
     assert 'data-testid="release"' in shown(client, request_)
     client.post(url(request_, "release"))
-    assert Lease.objects.get().holder is None
+    assert Hold.objects.get().holder is None
 
 
 @pytest.mark.parametrize("name", ["otto", "adam", "owen"])
@@ -109,19 +109,19 @@ def test_who_only_looks_never_holds(request_, as_: SignIn, name: str) -> None:
     client = as_(name)
     source = read_page(client.get(url(request_)))
     assert 'data-testid="take"' not in source
-    assert client.post(url(request_, "lease")).status_code == 403
-    assert not Lease.objects.exists()
+    assert client.post(url(request_, "hold")).status_code == 403
+    assert not Hold.objects.exists()
 
 
 def test_a_beat_renews_and_takes_nothing(gate: Gate, request_, as_) -> None:
     client = as_("rita", **HTMX)
-    client.post(url(request_, "lease"), {"beat": "1"})
-    assert not Lease.objects.exists()
+    client.post(url(request_, "hold"), {"beat": "1"})
+    assert not Hold.objects.exists()
     hold(request_, gate.rita)
     soon = clock.now() + timedelta(seconds=30)
-    Lease.objects.update(until=soon)
-    client.post(url(request_, "lease"), {"beat": "1"})
-    assert Lease.objects.filter(until__gt=soon).exists()
+    Hold.objects.update(until=soon)
+    client.post(url(request_, "hold"), {"beat": "1"})
+    assert Hold.objects.filter(until__gt=soon).exists()
 
 
 def test_another_reads_who_is_at_it_and_has_no_verb(gate: Gate, request_, as_) -> None:
@@ -161,7 +161,7 @@ def test_a_verdict_by_hand_is_refused_and_its_words_kept(
 
 def test_a_hold_that_lapsed_is_said_so_with_the_note(gate: Gate, request_, as_) -> None:
     client = as_("rita")
-    mine = {"lease": hold(request_, gate.rita), "seen": token(client, request_)}
+    mine = {"hold": hold(request_, gate.rita), "seen": token(client, request_)}
     lapse(request_)
     hold(request_, gate.tom)
     decide(request_, gate.tom)
@@ -184,8 +184,8 @@ def test_break_hold_is_a_form_with_a_reason(gate: Gate, request_, as_) -> None:
     assert empty.status_code == 422
     response = client.post(url(request_, "hold", "break"), {"reason": "lunch"})
     assert response.status_code == 303
-    assert Lease.objects.get().holder is None
-    assert LogRecord.objects.filter(kind="lease.broken").count() == 1
+    assert Hold.objects.get().holder is None
+    assert LogRecord.objects.filter(kind="hold.broken").count() == 1
     assert as_("tom").get(url(request_, "hold", "break")).status_code == 403
 
 
@@ -200,7 +200,7 @@ def test_hand_over_is_offered_and_then_taken(gate: Gate, request_, as_) -> None:
     rita.post(url(request_, "hold", "give"), {"to": gate.tom.public_id})
     assert 'data-testid="take-over"' in shown(tom, request_)
     tom.post(url(request_, "hold", "take"))
-    assert Lease.objects.get().holder == gate.tom
+    assert Hold.objects.get().holder == gate.tom
 
 
 def printed(client: Client, request: ApprovalRequest) -> str:
@@ -273,7 +273,7 @@ def test_an_offer_that_ended_is_told_when_anybody_claims_it_anew(
         take.offer_hold(request_id=request_.pk, person=gate.rita, to=gate.sue)
         lapse(request_)
         hold(request_, person)
-    assert LogRecord.objects.filter(kind="lease.lapsed").count() == 2
+    assert LogRecord.objects.filter(kind="hold.lapsed").count() == 2
     told = OutboxMessage.objects.filter(topic="request.declined")
     assert [one.facts["person"] for one in told] == [gate.rita.public_id] * 2
 
@@ -337,7 +337,7 @@ def test_an_offer_to_who_may_not_decide_any_more_is_none(
     for answer in ("take", "decline"):
         assert tom.post(url(request_, "hold", answer)).status_code == 404
     give(as_("rita"), request_, gate.tom)
-    assert LogRecord.objects.filter(kind="lease.offered").count() == 1
+    assert LogRecord.objects.filter(kind="hold.offered").count() == 1
 
 
 def test_a_page_that_is_left_gives_back_all_but_what_it_offers(
@@ -346,14 +346,14 @@ def test_a_page_that_is_left_gives_back_all_but_what_it_offers(
     token_ = hold(request_, gate.rita)
     rita = as_("rita")
     give(rita, request_, gate.tom)
-    left = {"lease": Lease.objects.get().token, "leaving": "1"}
-    assert left["lease"] != token_
+    left = {"hold": Hold.objects.get().token, "leaving": "1"}
+    assert left["hold"] != token_
     assert rita.post(url(request_, "release"), left).status_code == 204
-    assert Lease.objects.get().holder == gate.rita
+    assert Hold.objects.get().holder == gate.rita
     go(rita, request_)
-    assert Lease.objects.get().offered_to == gate.tom
+    assert Hold.objects.get().offered_to == gate.tom
     rita.post(url(request_, "release"))
-    assert Lease.objects.get().holder is None
+    assert Hold.objects.get().holder is None
 
 
 def test_the_mail_of_an_offer_leads_to_where_it_is_accepted(
@@ -403,7 +403,7 @@ def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:
     hold(request_, gate.rita)
     client = as_("tom")
     client.post(url(request_, "hold", "ask"))
-    assert Lease.objects.get().asked_by == [gate.tom.public_id]
+    assert Hold.objects.get().asked_by == [gate.tom.public_id]
     assert 'data-testid="notify"' not in shown(client, request_)
     assert "You will be notified" in shown(client, request_)
     assert as_("otto").post(url(request_, "hold", "ask")).status_code == 403
@@ -514,7 +514,7 @@ def test_taking_it_up_finds_that_the_target_moved(request_, as_: SignIn) -> None
     seen = token(as_("rita"), request_)
     moved(request_)
     response = client.post(
-        url(request_, "lease"), headers={"X-Seen": seen, "If-None-Match": "1-x"}
+        url(request_, "hold"), headers={"X-Seen": seen, "If-None-Match": "1-x"}
     )
     source = read_page(response)
     assert StateReading.objects.count() == 1
@@ -530,7 +530,7 @@ def test_a_verdict_on_the_older_state_is_refused(request_, as_: SignIn) -> None:
     client = as_("rita")
     seen = token(client, request_)
     moved(request_)
-    client.post(url(request_, "lease"))
+    client.post(url(request_, "hold"))
     sent = {**panel(request_, "approve", reason="fine"), "seen": seen}
     response = client.post(url(request_, "decide"), sent)
     source = read_page(response)
@@ -559,8 +559,8 @@ def test_next_and_previous_go_on_in_the_queue(gate: Gate, as_: SignIn) -> None:
     client = as_("rita")
     hold(first, gate.rita)
     assert go(client, first) == url(second)
-    assert Lease.objects.get(pk=first.pk).holder is None
-    assert not Lease.objects.filter(pk=second.pk).exists()
+    assert Hold.objects.get(pk=first.pk).holder is None
+    assert not Hold.objects.filter(pk=second.pk).exists()
     hold(third, gate.tom)
     assert go(client, second) == url(last)
     assert go(client, last, step="previous") == url(second)
@@ -572,7 +572,7 @@ def test_next_keeps_to_the_filter_and_ends_with_words(gate: Gate, as_: SignIn) -
     assert go(client, first, filters="?q=t-2") != url(first)
     for one in ApprovalRequest.objects.exclude(pk=first.pk):
         hold(one, gate.tom)
-    Lease.objects.exclude(pk=first.pk).update(
+    Hold.objects.exclude(pk=first.pk).update(
         holder=gate.tom,
         token="t",
         taken_at=clock.now(),
@@ -615,7 +615,7 @@ def test_who_prefers_it_goes_on_once_it_is_decided(
     sent["seen"] = token(client, first)
     to = client.post(url(first, "decide"), sent)["Location"]
     assert to == (url(second) if goes else url(first))
-    assert not Lease.objects.filter(pk=second.pk).exists()
+    assert not Hold.objects.filter(pk=second.pk).exists()
     said = read_page(client.get(to))
     assert (f"request {first.pk}." in said) == goes
 
@@ -623,7 +623,7 @@ def test_who_prefers_it_goes_on_once_it_is_decided(
 @pytest.mark.parametrize(
     "path",
     [
-        "lease",
+        "hold",
         "release",
         "extend",
         "hold/ask",
@@ -644,7 +644,7 @@ def test_a_get_changes_nothing_and_a_stranger_finds_nothing(
 def test_bad_input_is_never_a_failure(request_, as_: SignIn) -> None:
     client = as_("rita")
     bad = {"version": "x", "verdict": "x", "reason": "y" * 9000, "step": "x"}
-    for path in ("lease", "release", "draft"):
+    for path in ("hold", "release", "draft"):
         assert client.post(url(request_, path), bad).status_code < 500
     assert client.post(url(request_, "notes"), {}).status_code == 422
     assert client.post("/queue/next/", {"from": "r-%00", "filters": "&&="}).status_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from journal.models import LogRecord
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 from tests.conftest import Gate
 from tests.desk.conftest import HTMX, SignIn
 from tests.factories import decide, propose
@@ -47,7 +47,7 @@ def test_a_look_holds_nothing_and_leaves_no_record(
     before = LogRecord.objects.count()
     assert as_("rita").get(url(request_)).status_code == 200
     assert LogRecord.objects.count() == before
-    assert not Lease.objects.exists()
+    assert not Hold.objects.exists()
     assert as_("rita").post(url(request_)).status_code == 405
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from journal import clock
 from reviews.governance import readings
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 from tests import factories, pages
 from tests.desk.request.test_commit import right_answer
 from tests.desk.request.test_views import edited, panel
@@ -139,13 +139,13 @@ REFUSED.add(
 )
 
 
-@REFUSED.scene("lease-lapsed", "Tom Example claimed the request")
+@REFUSED.scene("hold-lapsed", "Tom Example claimed the request")
 def lease_lapsed(gate: StoreGate) -> Submission:
     request = gate.refund()
-    lease = take.take_hold(request_id=request.pk, person=gate.rita)
-    said = rejects(request, lease=lease.token)
+    hold = take.take_hold(request_id=request.pk, person=gate.rita)
+    said = rejects(request, hold=hold.token)
     past = clock.now() - timedelta(seconds=1)
-    Lease.objects.filter(pk=request.pk).update(until=past)
+    Hold.objects.filter(pk=request.pk).update(until=past)
     gate.hold(request, gate.tom)
     return said
 

@@ -69,7 +69,7 @@ for kind in (
     "request.opened",
     "execution.succeeded",
     "policy.activated",
-    "lease.taken",
+    "hold.taken",
 ):
     name = f"record-{kind.replace('.', '-')}"
     RECORDS.add(name, "Position in the log", partial(find_record, kind), "otto")

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from journal import clock, notify
 from reviews.choices import RequestStatus
-from reviews.models import ApprovalRequest, Draft, Lease
+from reviews.models import ApprovalRequest, Draft, Hold
 
 BETWEEN = timedelta(seconds=1)
 
@@ -24,7 +24,7 @@ def passed(request: ApprovalRequest, **span: float) -> None:
         expires_at_most=F("expires_at_most") - gone,
         recall_until=F("recall_until") - gone,
     )
-    Lease.objects.filter(pk=request.pk).update(
+    Hold.objects.filter(pk=request.pk).update(
         taken_at=F("taken_at") - gone, until=F("until") - gone
     )
     Draft.objects.filter(request=request).update(saved_at=F("saved_at") - gone)

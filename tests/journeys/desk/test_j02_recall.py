@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reviews.choices import RequestStatus
-from reviews.models import ApprovalRequest, Execution, Lease
+from reviews.models import ApprovalRequest, Execution, Hold
 from tests.journeys.desk import moments, requests
 from tests.journeys.desk.conftest import SitDown
 from tests.journeys.desk.hands import RECALL, Leads, Way, in_ways
@@ -45,7 +45,7 @@ def test_an_approval_is_recalled(house: House, sit_down: SitDown, way: Way) -> N
     assert not Execution.objects.exists()
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
-    assert Lease.objects.get(pk=request.pk).holder == house.rita
+    assert Hold.objects.get(pk=request.pk).holder == house.rita
     assert house.store.rows("mail") == []
     assert rita.page.inner_text("#badge-queue") == "1"
     rita.accessible()

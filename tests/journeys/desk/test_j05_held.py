@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from journal.models import LogRecord
 from reviews.choices import RequestStatus
-from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.models import ApprovalRequest, Decision, Hold
 from tests.journeys.desk import moments, requests
 from tests.journeys.desk.conftest import SitDown
 from tests.journeys.desk.hands import Leads, Step, Way, in_ways, marked
@@ -94,7 +94,7 @@ def test_a_hold_that_lapsed_was_taken_over(
     rita.hide(hidden=True)
     moments.passed(request, minutes=6)
     opens(tom, request).claims()
-    assert Lease.objects.get(pk=request.pk).holder == house.tom
+    assert Hold.objects.get(pk=request.pk).holder == house.tom
     tom.hand.arm("approve")
     tom.floor_is_over(request)
     tom.hand.commit()
@@ -142,4 +142,4 @@ def test_a_supervisor_breaks_the_hold(
 
 
 def held(request: ApprovalRequest) -> bool:
-    return Lease.objects.filter(pk=request.pk, holder__isnull=False).exists()
+    return Hold.objects.filter(pk=request.pk, holder__isnull=False).exists()

@@ -15,7 +15,7 @@ from reviews.decisions import tally, verdicts
 from reviews.decisions.votes import StepVote
 from reviews.governance import readings
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Batch, Decision, Grant, Lease
+from reviews.models import ApprovalRequest, Batch, Decision, Grant, Hold
 from reviews.tool_services import readers
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -87,7 +87,7 @@ def kinds(request: str) -> list[str]:
 
 def test_what_was_held_is_free_and_who_asked_hears_of_it(gate: Gate) -> None:
     statements(gate, 3, "escalate")
-    assert not Lease.objects.filter(holder__isnull=False).exists()
+    assert not Hold.objects.filter(holder__isnull=False).exists()
     freed = OutboxMessage.objects.filter(topic="request.freed")
     assert {one.facts["person"] for one in freed} == {gate.tom.public_id}
     assert freed.values("subject").distinct().count() == 3

@@ -13,7 +13,7 @@ from policies.models import Person, Queue
 from reviews.choices import NoteKind, RequestStatus
 from reviews.decisions import returns
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Lease, Note
+from reviews.models import ApprovalRequest, Hold, Note
 from reviews.requests import versions
 from tests import factories
 from tests.conftest import Gate
@@ -164,7 +164,7 @@ def test_a_return_waits_for_who_holds_it_and_frees_ones_own(gate: Gate) -> None:
     with pytest.raises(errors.HeldByAnother):
         give_back(request, gate.sue)
     give_back(request, gate.sam)
-    assert Lease.objects.get(pk=request.pk).holder is None
+    assert Hold.objects.get(pk=request.pk).holder is None
 
 
 def mailed(topic: str) -> None:

@@ -16,7 +16,7 @@ from reviews.choices import MessageKind, RequestStatus, Scope, StopMode
 from reviews.decisions import returns
 from reviews.dialogue import messages
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Decision, Lease, Message
+from reviews.models import ApprovalRequest, Decision, Hold, Message
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -250,7 +250,7 @@ def test_a_request_that_was_sent_back_waits_for_its_agent(
     send_back(request_, gate.rita, "Halve it.")
     found = now_of(request_)
     assert found.with_agent_since == Message.objects.get().at
-    assert Lease.objects.get().holder is None
+    assert Hold.objects.get().holder is None
     said: Any = shown(request_)
     assert (said["status"], said["returned"]) == ("pending", True)
     assert said["messages"][0]["kind"] == "guidance"

@@ -7,17 +7,17 @@ from datetime import timedelta
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 
 
 def lapse(request: ApprovalRequest) -> None:
-    """Move the end of a lease into the past; the clock is never moved."""
+    """Move the end of a hold into the past; the clock is never moved."""
     past = clock.now() - timedelta(seconds=1)
-    Lease.objects.filter(pk=request.pk).update(until=past)
+    Hold.objects.filter(pk=request.pk).update(until=past)
 
 
 def kinds(request: ApprovalRequest) -> list[str]:
-    found = LogRecord.objects.filter(request=request.pk, kind__startswith="lease.")
+    found = LogRecord.objects.filter(request=request.pk, kind__startswith="hold.")
     return list(found.order_by("pk").values_list("kind", flat=True))
 
 
@@ -27,5 +27,5 @@ def freed_for(request: ApprovalRequest) -> list[str]:
 
 
 def held_by(request: ApprovalRequest) -> Person | None:
-    lease = Lease.objects.filter(pk=request.pk).first()
-    return lease.holder if lease else None
+    hold = Hold.objects.filter(pk=request.pk).first()
+    return hold.holder if hold else None

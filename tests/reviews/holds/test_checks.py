@@ -1,4 +1,4 @@
-"""What a lease means for a decision."""
+"""What a hold means for a decision."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_a_hold_that_somebody_took_over_is_said_so(gate: Gate, request_) -> None
     lapse(request_)
     take_hold(request_id=request_.pk, person=gate.tom)
     with pytest.raises(errors.HoldLapsed, match="Tom Example claimed the request at"):
-        decide(request_, gate.rita, lease=token)
+        decide(request_, gate.rita, hold=token)
 
 
 def test_so_is_one_under_which_another_decided_since(gate: Gate, request_) -> None:
     token = take_hold(request_id=request_.pk, person=gate.rita).token
-    mine = said(request_, gate.rita, "reject", lease=token)
+    mine = said(request_, gate.rita, "reject", hold=token)
     lapse(request_)
     take_hold(request_id=request_.pk, person=gate.tom)
     decide(request_, gate.tom)
@@ -46,13 +46,13 @@ def test_so_is_one_under_which_another_decided_since(gate: Gate, request_) -> No
         decisions.decide_request(mine)
 
 
-def test_a_lapsed_lease_that_nobody_took_still_decides(gate: Gate, request_) -> None:
+def test_a_lapsed_hold_that_nobody_took_still_decides(gate: Gate, request_) -> None:
     token = take_hold(request_id=request_.pk, person=gate.rita).token
     lapse(request_)
-    decide(request_, gate.rita, lease=token)
-    assert Decision.objects.get().authority["lease"] == token
+    decide(request_, gate.rita, hold=token)
+    assert Decision.objects.get().authority["hold"] == token
 
 
-def test_without_a_lease_a_decision_needs_a_free_request(gate: Gate, request_) -> None:
+def test_without_a_hold_a_decision_needs_a_free_request(gate: Gate, request_) -> None:
     decide(request_, gate.rita)
-    assert "lease" not in Decision.objects.get().authority
+    assert "hold" not in Decision.objects.get().authority

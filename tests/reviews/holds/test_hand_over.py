@@ -19,7 +19,7 @@ from reviews.holds.take import (
     take_hold,
     withdraw_offer,
 )
-from reviews.models import ApprovalRequest, Lease
+from reviews.models import ApprovalRequest, Hold
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.holds.holds import freed_for, held_by, kinds, lapse
@@ -36,7 +36,7 @@ def offered(gate: Gate, request_: ApprovalRequest) -> ApprovalRequest:
 
 
 def offered_to(request: ApprovalRequest) -> Person | None:
-    return Lease.objects.get(pk=request.pk).offered_to
+    return Hold.objects.get(pk=request.pk).offered_to
 
 
 def other_in(kind: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ def test_a_supervisor_breaks_a_hold_and_says_why(gate: Gate, request_) -> None:
     take.record_waiting_person(request_id=request_.pk, person=gate.tom)
     break_hold(request_id=request_.pk, person=gate.sue, reason="gone to lunch")
     assert held_by(request_) is None
-    record = LogRecord.objects.get(kind="lease.broken")
+    record = LogRecord.objects.get(kind="hold.broken")
     assert record.actor_id == gate.sue.public_id
     assert b"lunch" not in bytes(record.leaf)
     payload = LogPayload.objects.get(record=record)
@@ -88,7 +88,7 @@ def test_an_offer_stays_with_its_holder_until_it_is_taken(gate: Gate, request_) 
     with pytest.raises(errors.Conflict, match="no longer offered to you"):
         take_hold(request_id=request_.pk, person=gate.sue, accept=True)
     assert take_hold(request_id=request_.pk, person=gate.tom, accept=True).mine
-    assert kinds(request_) == ["lease.taken", "lease.offered", "lease.handed_over"]
+    assert kinds(request_) == ["hold.taken", "hold.offered", "hold.handed_over"]
     message = OutboxMessage.objects.get(topic="request.offered")
     assert message.facts == {"person": gate.tom.public_id}
 
@@ -133,7 +133,7 @@ def test_what_was_offered_and_ran_out_is_taken_as_any_free_request(
 ) -> None:
     lapse(offered)
     assert take_hold(request_id=offered.pk, person=gate.tom, accept=True).mine
-    assert kinds(offered)[2:] == ["lease.lapsed", "lease.taken"]
+    assert kinds(offered)[2:] == ["hold.lapsed", "hold.taken"]
 
 
 def test_who_declines_leaves_it_with_its_holder_who_is_told(
@@ -142,15 +142,15 @@ def test_who_declines_leaves_it_with_its_holder_who_is_told(
     decline_offer(request_id=offered.pk, person=gate.tom)
     assert held_by(offered) == gate.rita
     assert offered_to(offered) is None
-    assert Lease.objects.get().declined_by == gate.tom
-    assert other_in("lease.declined") == {"from": gate.rita.public_id}
-    assert LogRecord.objects.get(kind="lease.declined").actor_id == gate.tom.public_id
+    assert Hold.objects.get().declined_by == gate.tom
+    assert other_in("hold.declined") == {"from": gate.rita.public_id}
+    assert LogRecord.objects.get(kind="hold.declined").actor_id == gate.tom.public_id
     message = OutboxMessage.objects.get(topic="request.declined")
     assert message.facts == {"person": gate.rita.public_id}
     renew_hold(request_id=offered.pk, person=gate.rita)
-    assert Lease.objects.get().declined_by == gate.tom
+    assert Hold.objects.get().declined_by == gate.tom
     offer_hold(request_id=offered.pk, person=gate.rita, to=gate.sue)
-    assert Lease.objects.get().declined_by is None
+    assert Hold.objects.get().declined_by is None
 
 
 def test_only_a_standing_offer_is_declined_and_only_by_its_reader(
@@ -171,7 +171,7 @@ def test_an_offer_is_taken_back_by_its_holder_alone(
         withdraw_offer(request_id=offered.pk, person=gate.tom)
     withdraw_offer(request_id=offered.pk, person=gate.rita)
     assert held_by(offered) == gate.rita
-    assert other_in("lease.offer_withdrawn") == {"to": gate.tom.public_id}
+    assert other_in("hold.offer_withdrawn") == {"to": gate.tom.public_id}
     with pytest.raises(errors.Conflict):
         withdraw_offer(request_id=offered.pk, person=gate.rita)
     with pytest.raises(errors.Conflict):
@@ -184,8 +184,8 @@ def test_another_offer_withdraws_the_first(
     offer_hold(request_id=offered.pk, person=gate.rita, to=gate.tom)
     offer_hold(request_id=offered.pk, person=gate.rita, to=gate.sue)
     assert offered_to(offered) == gate.sue
-    offer = ["lease.offered", "lease.offer_withdrawn", "lease.offered"]
-    assert kinds(offered) == ["lease.taken", "lease.offered", *offer]
+    offer = ["hold.offered", "hold.offer_withdrawn", "hold.offered"]
+    assert kinds(offered) == ["hold.taken", "hold.offered", *offer]
 
 
 def test_leaving_the_page_keeps_what_was_offered(

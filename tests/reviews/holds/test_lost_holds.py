@@ -11,7 +11,7 @@ from notifications.events import NOTICE_TITLES
 from reviews.holds import rows, take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import break_hold, offer_hold, take_hold
-from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.models import ApprovalRequest, Decision, Hold
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.hitl.tasks.draining import drain, told
@@ -103,14 +103,14 @@ def test_the_decision_after_a_break_is_marked(
 ) -> None:
     take_hold(request_id=broken.pk, person=gate.tom)
     decide(broken, gate.tom, verdict)
-    assert Decision.objects.get().flags == ["lease_broken"]
+    assert Decision.objects.get().flags == ["hold_broken"]
     record = LogRecord.objects.get(kind="decision.recorded")
-    assert b'"flags":["lease_broken"]' in bytes(record.leaf)
+    assert b'"flags":["hold_broken"]' in bytes(record.leaf)
 
 
 def test_also_without_a_hold_of_ones_own(gate: Gate, broken: ApprovalRequest) -> None:
     decide(broken, gate.sue)
-    assert Decision.objects.get().flags == ["lease_broken"]
+    assert Decision.objects.get().flags == ["hold_broken"]
 
 
 def test_whoever_had_it_in_between(gate: Gate, broken: ApprovalRequest) -> None:
@@ -118,9 +118,9 @@ def test_whoever_had_it_in_between(gate: Gate, broken: ApprovalRequest) -> None:
     take_hold(request_id=broken.pk, person=gate.sue)
     offer_hold(request_id=broken.pk, person=gate.sue, to=gate.tom)
     take_hold(request_id=broken.pk, person=gate.tom, accept=True)
-    assert Lease.objects.get().broken
+    assert Hold.objects.get().broken
     decide(broken, gate.tom)
-    assert Decision.objects.get().flags == ["lease_broken"]
+    assert Decision.objects.get().flags == ["hold_broken"]
 
 
 def test_only_the_next_decision_is(gate: Gate) -> None:
@@ -131,7 +131,7 @@ def test_only_the_next_decision_is(gate: Gate) -> None:
     assert holding.describe_lost_hold(gate.sam, now_of(request)) == ""
     decide(request, gate.sam)
     flags = Decision.objects.order_by("pk").values_list("flags", flat=True)
-    assert list(flags) == [["lease_broken"], []]
+    assert list(flags) == [["hold_broken"], []]
 
 
 def test_what_was_handed_over_is_not_marked(gate: Gate, given: ApprovalRequest) -> None:
@@ -146,12 +146,12 @@ def test_the_log_finds_the_very_decision(gate: Gate) -> None:
     break_hold(request_id=request.pk, person=gate.sue, reason="gone")
     decide(request, gate.sue)
     decide(request, gate.sam)
-    found = select_records(gate.otto, LogFilters.read({"flag": "lease_broken"}))
+    found = select_records(gate.otto, LogFilters.read({"flag": "hold_broken"}))
     assert [row.actor_id for row in found] == [gate.sue.public_id]
 
 
 def test_whose_decision_overrides_a_hold(gate: Gate, broken: ApprovalRequest) -> None:
-    lease = Lease.objects.get()
+    hold = Hold.objects.get()
     assert not rows.overrides_broken_hold(None, gate.tom)
-    assert not rows.overrides_broken_hold(lease, gate.rita)
-    assert rows.overrides_broken_hold(lease, gate.tom)
+    assert not rows.overrides_broken_hold(hold, gate.rita)
+    assert rows.overrides_broken_hold(hold, gate.tom)

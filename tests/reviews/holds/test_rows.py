@@ -10,7 +10,7 @@ from reviews.holds import rows as hold_rows
 from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import take_hold
-from reviews.models import Lease
+from reviews.models import Hold
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.holds.holds import freed_for, held_by, kinds, lapse
@@ -35,9 +35,9 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
     for row in rows:
         lapse(row)
     assert hold_rows.free_lapsed_holds() == 1
-    assert kinds(rows[0]) == ["lease.taken", "lease.lapsed"]
+    assert kinds(rows[0]) == ["hold.taken", "hold.lapsed"]
     assert freed_for(rows[0]) == [gate.tom.public_id]
-    assert kinds(rows[1]) == ["lease.taken"]
+    assert kinds(rows[1]) == ["hold.taken"]
 
 
 def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
@@ -58,4 +58,4 @@ def test_the_first_that_nobody_else_holds_is_found_and_not_taken(gate: Gate) -> 
     assert found(request_ids=ids) == ids[1]
     assert found(request_ids=[ids[0], ids[2]]) == ids[2]
     assert found(request_ids=ids[:1]) == ""
-    assert not Lease.objects.filter(pk=ids[2]).exists()
+    assert not Hold.objects.filter(pk=ids[2]).exists()

@@ -11,7 +11,7 @@ from journal.models import LogRecord
 from reviews.decisions import recall
 from reviews.holds.rows import release_hold
 from reviews.holds.take import renew_hold, take_hold
-from reviews.models import Lease
+from reviews.models import Hold
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -27,7 +27,7 @@ def test_taking_holds_for_five_minutes(gate: Gate, request_) -> None:
     assert hold.until is not None
     left = hold.until - clock.now()
     assert timedelta(minutes=4, seconds=50) < left <= timedelta(minutes=5)
-    assert kinds(request_) == ["lease.taken"]
+    assert kinds(request_) == ["hold.taken"]
 
 
 def test_taking_again_is_one_holding_with_a_new_token(gate: Gate, request_) -> None:
@@ -35,7 +35,7 @@ def test_taking_again_is_one_holding_with_a_new_token(gate: Gate, request_) -> N
     again = take_hold(request_id=request_.pk, person=gate.rita)
     assert again.mine
     assert again.token != first.token
-    assert kinds(request_) == ["lease.taken"]
+    assert kinds(request_) == ["hold.taken"]
 
 
 def test_another_only_hears_whose_it_is(gate: Gate, request_) -> None:
@@ -49,7 +49,7 @@ def test_another_only_hears_whose_it_is(gate: Gate, request_) -> None:
 def test_who_may_not_decide_never_holds(gate: Gate, request_, name: str) -> None:
     with pytest.raises(errors.NotPermitted):
         take_hold(request_id=request_.pk, person=gate.people[name])
-    assert not Lease.objects.exists()
+    assert not Hold.objects.exists()
 
 
 def test_what_is_settled_or_over_is_not_held(gate: Gate, request_) -> None:
@@ -62,11 +62,11 @@ def test_what_is_settled_or_over_is_not_held(gate: Gate, request_) -> None:
         take_hold(request_id=other.pk, person=gate.rita)
 
 
-def test_a_lapsed_lease_is_anybodys(gate: Gate, request_) -> None:
+def test_a_lapsed_hold_is_anybodys(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     lapse(request_)
     assert take_hold(request_id=request_.pk, person=gate.tom).mine
-    assert kinds(request_) == ["lease.taken", "lease.lapsed", "lease.taken"]
+    assert kinds(request_) == ["hold.taken", "hold.lapsed", "hold.taken"]
 
 
 def test_of_more_than_three_the_one_renewed_longest_ago_gives_way(gate: Gate) -> None:
@@ -76,7 +76,7 @@ def test_of_more_than_three_the_one_renewed_longest_ago_gives_way(gate: Gate) ->
     renew_hold(request_id=rows[0].pk, person=gate.rita)
     take_hold(request_id=rows[3].pk, person=gate.rita)
     assert [held_by(row) == gate.rita for row in rows] == [True, False, True, True]
-    record = LogRecord.objects.get(kind="lease.released")
+    record = LogRecord.objects.get(kind="hold.released")
     assert record.request == rows[1].pk
     assert b'"cause":"room"' in bytes(record.leaf)
 
@@ -84,15 +84,15 @@ def test_of_more_than_three_the_one_renewed_longest_ago_gives_way(gate: Gate) ->
 def test_renewing_moves_the_end_and_leaves_no_record(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     soon = clock.now() + timedelta(seconds=30)
-    Lease.objects.filter(pk=request_.pk).update(until=soon)
+    Hold.objects.filter(pk=request_.pk).update(until=soon)
     hold = renew_hold(request_id=request_.pk, person=gate.rita)
     assert hold is not None
     assert hold.until is not None
     assert hold.until > soon + timedelta(minutes=4)
-    assert kinds(request_) == ["lease.taken"]
+    assert kinds(request_) == ["hold.taken"]
 
 
-def test_coming_back_to_a_lapsed_lease_that_nobody_took(gate: Gate, request_) -> None:
+def test_coming_back_to_a_lapsed_hold_that_nobody_took(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     lapse(request_)
     assert renew_hold(request_id=request_.pk, person=gate.rita) is not None
@@ -104,7 +104,7 @@ def test_a_beat_takes_nothing_that_was_given_back(gate: Gate, request_) -> None:
     assert release_hold(request_id=request_.pk, person=gate.rita)
     assert renew_hold(request_id=request_.pk, person=gate.rita) is None
     assert held_by(request_) is None
-    assert kinds(request_) == ["lease.taken", "lease.released"]
+    assert kinds(request_) == ["hold.taken", "hold.released"]
 
 
 def test_a_recall_gives_it_back_to_who_recalled(gate: Gate) -> None:

@@ -14,7 +14,7 @@ from reviews import deadlines, locks
 from reviews.decisions import decide
 from reviews.holds import rows, take
 from reviews.holds.take import take_hold
-from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.models import ApprovalRequest, Decision, Hold
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose, said
@@ -29,7 +29,7 @@ def request_of(gate: Gate, number: int = 1) -> ApprovalRequest:
 
 def lapse(request: ApprovalRequest) -> None:
     past = clock.now() - timedelta(seconds=1)
-    Lease.objects.filter(pk=request.pk).update(until=past)
+    Hold.objects.filter(pk=request.pk).update(until=past)
 
 
 def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
@@ -45,7 +45,7 @@ def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
         holds = [result.value for result in found]
         assert [hold.mine for hold in holds].count(True) == 1
         assert len({hold.holder for hold in holds}) == 1
-        taken = LogRecord.objects.filter(request=request.pk, kind="lease.taken")
+        taken = LogRecord.objects.filter(request=request.pk, kind="hold.taken")
         assert taken.count() == 1 + number % 2
 
 
@@ -53,7 +53,7 @@ def test_one_who_opens_many_at_once_holds_three(gate: Gate) -> None:
     rows = [request_of(gate, number) for number in range(6)]
     calls = [partial(take_hold, request_id=row.pk, person=gate.rita) for row in rows]
     assert all(result.won for result in at_once(*calls))
-    held = Lease.objects.filter(holder=gate.rita, until__gt=clock.now())
+    held = Hold.objects.filter(holder=gate.rita, until__gt=clock.now())
     assert held.count() == take.MAX_HOLDS
 
 
@@ -87,7 +87,7 @@ def test_a_lease_asked_for_during_a_decision_comes_too_late(
     )
     decide.decide_request(mine)
     assert isinstance(rival.result.refusal, errors.AlreadyDecided)
-    assert not Lease.objects.filter(holder__isnull=False).exists()
+    assert not Hold.objects.filter(holder__isnull=False).exists()
 
 
 def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> None:
@@ -102,7 +102,7 @@ def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> Non
         else:
             assert isinstance(decided.refusal, errors.HeldByAnother)
             assert taken.value.mine
-        held = Lease.objects.filter(pk=request.pk, holder=gate.tom).exists()
+        held = Hold.objects.filter(pk=request.pk, holder=gate.tom).exists()
         assert held != decided.won
 
 
@@ -117,11 +117,11 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
                 person=gate.sue,
                 reason="x",
             ),
-            partial(decide.decide_request, said(request, gate.rita, lease=token)),
+            partial(decide.decide_request, said(request, gate.rita, hold=token)),
         )
         assert decided.won
         assert broken.won or isinstance(broken.refusal, errors.Conflict)
-        assert not Lease.objects.filter(pk=request.pk, holder__isnull=False).exists()
+        assert not Hold.objects.filter(pk=request.pk, holder__isnull=False).exists()
 
 
 def offered(gate: Gate, number: int = 1) -> ApprovalRequest:
@@ -141,7 +141,7 @@ def test_a_renewal_and_an_acceptance_at_once_leave_it_with_who_accepted(
         )
         assert accepted.value.mine
         assert renewed.won
-        assert Lease.objects.get(pk=request.pk).holder == gate.tom
+        assert Hold.objects.get(pk=request.pk).holder == gate.tom
 
 
 def test_a_retaking_during_an_offer_does_not_lose_it(
@@ -157,7 +157,7 @@ def test_a_retaking_during_an_offer_does_not_lose_it(
     )
     take_hold(request_id=request.pk, person=gate.rita)
     assert rival.result.won
-    assert Lease.objects.get().offered_to == gate.tom
+    assert Hold.objects.get().offered_to == gate.tom
 
 
 def test_of_a_decision_and_an_acceptance_at_once_one_counts(gate: Gate) -> None:
@@ -186,7 +186,7 @@ def test_of_withdrawing_and_accepting_at_once_one_counts(gate: Gate) -> None:
         refusal = withdrawn.refusal or accepted.refusal
         assert isinstance(refusal, errors.Conflict)
         holder = gate.rita if withdrawn.won else gate.tom
-        assert Lease.objects.get(pk=request.pk).holder == holder
+        assert Hold.objects.get(pk=request.pk).holder == holder
 
 
 def test_an_acceptance_after_the_deadline_comes_too_late(gate: Gate) -> None:
@@ -198,4 +198,4 @@ def test_an_acceptance_after_the_deadline_comes_too_late(gate: Gate) -> None:
     )
     assert expired.won
     assert isinstance(accepted.refusal, errors.RequestExpired | errors.AlreadyDecided)
-    assert Lease.objects.get().holder != gate.tom
+    assert Hold.objects.get().holder != gate.tom
