@@ -98,25 +98,7 @@ def submit_proposal(
     ruling = govern(action, now=now, policy=state.policy, sums=sums)
     check_rationale(ruling, narrative)
     redactor = build_redactor(action, ruling)
-    proposal = Proposal(
-        id=action.proposal,
-        agent=action.agent,
-        thread=action.thread,
-        tool_name=action.tool,
-        barred=list(origin.barred),
-        kept_out=list(origin.kept_out),
-        on_behalf_of=_redact_party(redactor, origin.on_behalf_of),
-        parent=origin.parent,
-        supersedes=origin.supersedes,
-        group=origin.group,
-        priority=origin.priority,
-        source=origin.source,
-        blocked_by=ruling.blocked_by,
-        repeats="" if ruling.blocked_by else origin.repeats,
-        heard=origin.heard,
-        traceparent=origin.traceparent,
-        created_at=now,
-    )
+    proposal = _build_proposal(action, origin, ruling, redactor, now)
     use = None
     if not (asks or by or proposal.repeats):
         use = take_use(proposal, action, ruling)
@@ -144,6 +126,34 @@ def submit_proposal(
             proposal, revision, ruling, origin, actor, now, asks=asks, use=use
         )
     return proposal
+
+
+def _build_proposal(
+    action: ProposedAction,
+    origin: ProposalOrigin,
+    ruling: Ruling,
+    redactor: Redactor,
+    now: datetime,
+) -> Proposal:
+    return Proposal(
+        id=action.proposal,
+        agent=action.agent,
+        thread=action.thread,
+        tool_name=action.tool,
+        barred=list(origin.barred),
+        kept_out=list(origin.kept_out),
+        on_behalf_of=_redact_party(redactor, origin.on_behalf_of),
+        parent=origin.parent,
+        supersedes=origin.supersedes,
+        group=origin.group,
+        priority=origin.priority,
+        source=origin.source,
+        blocked_by=ruling.blocked_by,
+        repeats="" if ruling.blocked_by else origin.repeats,
+        heard=origin.heard,
+        traceparent=origin.traceparent,
+        created_at=now,
+    )
 
 
 def _redact_party(redactor: Redactor, party: Mapping[str, Any]) -> dict[str, Any]:

@@ -190,9 +190,8 @@ def replace_revision(
     proposal.revision = revision.number
     record_observations(ruling, now=now)
     escalated_by = request.sealed.escalated_by
-    by_agent = author.kind == "agent"
     asked = versions.compute_required_authority(
-        request, ruling.evaluation, by_agent=by_agent, least=least
+        request, ruling.evaluation, by_agent=author.kind == "agent", least=least
     )
     transitions.request.apply(
         request,
