@@ -20,15 +20,36 @@ from tests.sources import PACKAGES, Source, product, templates
 PRESCRIBED = {"handle", "ready", "save", "delete", "clean", "get", "post", "dispatch"}
 COLUMNS = 120
 
-# A limit is only ever lowered.
+LINES = {
+    "journal": 4463,
+    "policies": 8051,
+    "reviews": 33474,
+    "agents": 7324,
+    "notifications": 2953,
+    "assurance": 3453,
+    "stats": 3472,
+    "desk": 29598,
+    "hitl": 7926,
+}
+# Words that say nothing of what they name.
+VAGUE_NAMES = {"found", "kept", "mine", "no", "one", "said", "told"}
+# A limit is only ever lowered. Whoever needs more for a new capability says so in the
+# commit that raises it.
 LIMITS = {
     "modules of reviews": 147,
     "flat modules of reviews": 13,
     "median lines of a module of reviews, below 130 or above 220": 0,
-    "one-word names, per thousand functions": 199,
+    "lines of the largest module": 670,
+    "lines of the largest function": 60,
+    "one-word names, per thousand functions": 176,
+    "vague names, per thousand variables": 64,
     "public classes that share a name in a package": 0,
     "template lines over 120 columns, per thousand": 4,
     "bytes of README.md": 8000,
+    "bytes of CHANGELOG.md": 8192,
+    **{f"lines of {package}": lines for package, lines in LINES.items()},
+    "lines of the Django packages": sum(LINES.values()),
+    "lines of tests, per thousand of the product": 1100,
 }
 PUBLIC_PATHS = {"reviews/executors.py", "reviews/verifier_rules.py"}
 
@@ -37,18 +58,52 @@ def measure() -> dict[str, int]:
     """Every figure of `LIMITS`, by its name."""
     modules = list(reviews_modules())
     flat = [s for s in modules if s.path.count("/") == 1]
-    lines = [source.text.count("\n") for source in modules]
-    median = statistics.median(lines)
+    median = statistics.median(count_lines(source) for source in modules)
+    lines = dict.fromkeys(LINES, 0)
+    for source in product():
+        lines[source.path.partition("/")[0]] += count_lines(source)
     values = (
         len(modules),
         len([s for s in flat if s.path not in PUBLIC_PATHS]),
         0 if 130 <= median <= 220 else round(median),
+        max(map(count_lines, product())),
+        max(function_lengths()),
         per_thousand(is_one_word(name) for name in function_names()),
+        per_thousand(name in VAGUE_NAMES for name in variable_names()),
         len(list(shared_class_names())),
         per_thousand(len(line) > COLUMNS for line in template_lines()),
         len((ROOT / "README.md").read_bytes()),
+        len((ROOT / "CHANGELOG.md").read_bytes()),
+        *lines.values(),
+        sum(lines.values()),
+        round(1000 * count_test_lines() / sum(lines.values())),
     )
     return dict(zip(LIMITS, values, strict=True))
+
+
+def count_lines(source: Source) -> int:
+    return source.text.count("\n")
+
+
+def count_test_lines() -> int:
+    paths = (ROOT / "tests").rglob("*.py")
+    return sum(path.read_text().count("\n") for path in paths)
+
+
+def function_lengths() -> Iterator[int]:
+    for source in product():
+        for function in source.functions():
+            if function.end_lineno:
+                yield function.end_lineno - function.lineno + 1
+
+
+def variable_names() -> Iterator[str]:
+    """Every name that the product binds: variables, parameters and fields."""
+    for source in product():
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    yield name
 
 
 def reviews_modules() -> Iterator[Source]:
