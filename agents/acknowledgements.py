@@ -41,9 +41,9 @@ def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None
     locks.lock_outcome(outcome)
     actor, now = log.Actor("agent", agent.slug), clock.now()
     untaken = Delivery.objects.filter(event=outcome, status__in=UNDELIVERED)
-    for letter in locks.lock_deliveries(untaken):
+    for delivery in locks.lock_deliveries(untaken):
         transitions.delivery.apply(
-            letter,
+            delivery,
             "take",
             actor=actor,
             now=now,

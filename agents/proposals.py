@@ -221,7 +221,7 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     with writes.unit_of_work():
         origin = replace(
             asked.origin,
-            heard=facts.has_endpoint or bool(asked.callback_url),
+            has_listener=facts.has_endpoint or bool(asked.callback_url),
             repeats=earlier.rejected,
         )
         proposal = proposals.submit_proposal(

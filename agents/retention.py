@@ -87,15 +87,15 @@ def delete_old_deliveries() -> int:
     named = ended.exclude(proposal__in=_select_undelivered_subjects()).exclude(
         pk__in=_list_alarmed_deliveries()
     )
-    letters = locks.lock_idle_deliveries(named, CHUNK)
+    deliveries = locks.lock_idle_deliveries(named, CHUNK)
 
     def delete(old: list[Delivery]) -> None:
-        pks = [letter.pk for letter in old]
+        pks = [delivery.pk for delivery in old]
         DeliveryAttempt.objects.filter(delivery__in=pks).delete()
         Delivery.objects.filter(pk__in=pks).delete()
-        _delete_callbacks({letter.proposal for letter in old})
+        _delete_callbacks({delivery.proposal for delivery in old})
 
-    return len(sweeps.apply_to_all(delete, letters))
+    return len(sweeps.apply_to_all(delete, deliveries))
 
 
 def _select_undelivered_subjects() -> QuerySet[OutboxMessage, str]:

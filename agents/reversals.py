@@ -63,9 +63,14 @@ def _create_reversal(
     if reversals.find_standing_reversal(undoing.execution, state.now) is not None:
         raise Conflict("This effect is already being undone. Nothing was proposed.")
     action = build_action(undoing, agent, reading)
-    heard = endpoints.has_listener(agent)
+    has_listener = endpoints.has_listener(agent)
     return reversals.propose_reversal(
-        undoing, action, person=person, reason=reason, heard=heard, state=state
+        undoing,
+        action,
+        person=person,
+        reason=reason,
+        has_listener=has_listener,
+        state=state,
     )
 
 

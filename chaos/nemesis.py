@@ -77,14 +77,14 @@ BUSY = (
     "message_claimed", "before_claim", "claim_uncommitted", "after_claim", "rechecked",
     "before_effect", "after_effect", "before_record", "record_uncommitted",
     "after_record", "before_done", "sequence_uncommitted", "mail_taken",
-    "letters_uncommitted", "letter_taken", "letter_answered", "letter_uncommitted",
-    "acknowledged_uncommitted",
+    "deliveries_uncommitted", "delivery_taken", "delivery_answered",
+    "delivery_uncommitted", "acknowledged_uncommitted",
 )  # fmt: skip
 SELDOM = 5
 # Where somebody holds a claim who is to sleep past its lease.
 HOLDING = (
     "after_claim", "rechecked", "before_effect", "after_effect", "before_record",
-    "letter_taken", "letter_answered",
+    "delivery_taken", "delivery_answered",
 )  # fmt: skip
 ACTIONS = (
     failpoints.FaultAction.KILL,

@@ -22,7 +22,7 @@ from agents import api as agents_api
 from agents import schema_alarm
 from agents.adapters import authzen
 from agents.api.auth import KEY_REQUIRED
-from agents.schemas import LetterOut
+from agents.schemas import WebhookEventOut
 from desk.api import batches, people, standing_grants
 from journal import canonical
 from journal.errors import (
@@ -49,13 +49,15 @@ class StrictParser(Parser):
 
 
 SCHEMA = "#/components/schemas/{model}"
-LETTER = LetterOut.__name__
+WEBHOOK_EVENT = WebhookEventOut.__name__
 
 
 def _build_webhooks() -> dict[str, Any]:
     """The `webhooks` section of the OpenAPI document: all events share one schema."""
-    content = {"application/json": {"schema": {"$ref": SCHEMA.format(model=LETTER)}}}
-    events = get_args(LetterOut.model_fields["type"].annotation)
+    content = {
+        "application/json": {"schema": {"$ref": SCHEMA.format(model=WEBHOOK_EVENT)}}
+    }
+    events = get_args(WebhookEventOut.model_fields["type"].annotation)
     call = {
         "description": "Sent to an agent's endpoint. Any 2xx response accepts it.",
         "requestBody": {"required": True, "content": content},
@@ -64,10 +66,10 @@ def _build_webhooks() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
-def _build_letter_schemas() -> dict[str, Any]:
+def _build_event_schemas() -> dict[str, Any]:
     """The schema of a webhook's body, and those that it refers to, by name."""
-    letter = LetterOut.model_json_schema(ref_template=SCHEMA)
-    return {**letter.pop("$defs"), LETTER: letter}
+    event = WebhookEventOut.model_json_schema(ref_template=SCHEMA)
+    return {**event.pop("$defs"), WEBHOOK_EVENT: event}
 
 
 # Operation ids that were published under another module name must not change.
@@ -92,7 +94,7 @@ class CountersealApi(NinjaAPI):
         """The OpenAPI document, which also has the webhooks' schemas, and says which
         headers an endpoint refuses to do without."""
         description = super().get_openapi_schema(**options)
-        description["components"]["schemas"] |= _build_letter_schemas()
+        description["components"]["schemas"] |= _build_event_schemas()
         for call in description["paths"].values():
             for operation in call.values():
                 for parameter in operation.get("parameters", []):

@@ -81,13 +81,13 @@ class WebApplication:
             return
         self.hub.start()
         self.epochs.start()
-        self.streams.newsroom.start()
+        self.streams.page_updates.start()
         end_waits_on_signal(self.hub)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.hub.stop()
         await self.epochs.stop()
-        await self.streams.newsroom.stop()
+        await self.streams.page_updates.stop()
         await self.counts.close()
         await send({"type": "lifespan.shutdown.complete"})
 

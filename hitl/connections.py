@@ -23,20 +23,20 @@ SOCKET_TIMEOUT_S = 2
 # not wait for mail, and writing webhook deliveries does not wait for sending them. A
 # worker serves all queues unless `-Q` selects some.
 EFFECTS, SWEEPS = "effects", "celery"
-INQUIRIES, LETTERS = "inquiries", "letters"
+INQUIRIES, NOTIFICATIONS = "inquiries", "notifications"
 OUTCOMES, HOOKS = "outcomes", "hooks"
-QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, INQUIRIES, LETTERS, OUTCOMES, HOOKS)))
-LOW_PRIORITY = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
+QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, INQUIRIES, NOTIFICATIONS, OUTCOMES, HOOKS)))
+LOW_PRIORITY = frozenset({INQUIRIES, NOTIFICATIONS, OUTCOMES, HOOKS})
 ROUTES = {
     "hitl.tasks.execute": {"queue": EFFECTS},
     "hitl.tasks.run_execution": {"queue": EFFECTS},
     "hitl.tasks.pulse_effects": {"queue": EFFECTS},
     "hitl.tasks.audit_one": {"queue": INQUIRIES},
     "hitl.tasks.look_up_one": {"queue": INQUIRIES},
-    "hitl.tasks.notify_people": {"queue": LETTERS},
-    "hitl.tasks.send_*": {"queue": LETTERS},
-    "hitl.tasks.write_export": {"queue": LETTERS},
-    "hitl.tasks.write_dataset": {"queue": LETTERS},
+    "hitl.tasks.notify_people": {"queue": NOTIFICATIONS},
+    "hitl.tasks.send_*": {"queue": NOTIFICATIONS},
+    "hitl.tasks.write_export": {"queue": NOTIFICATIONS},
+    "hitl.tasks.write_dataset": {"queue": NOTIFICATIONS},
     "agents.tasks.tell": {"queue": OUTCOMES},
     "agents.tasks.post": {"queue": HOOKS},
 }

@@ -35,7 +35,7 @@ class Edge:
     target: str
     logged_as: str
     published_as: str = ""
-    told_as: str = ""  # the agent's webhook event; "" for none
+    webhook_event: str = ""  # the agent's webhook event; "" for none
 
 
 def _no_log_members(row: models.Model) -> Mapping[str, Any]:
@@ -183,10 +183,12 @@ class Machine:
         notify.announce(*{one["proposal"] for one in about if "proposal" in one})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
-        if edge.told_as:
-            outbox.publish_many(PROPOSAL_TOLD, self._letters(rows, about, edge, now))
+        if edge.webhook_event:
+            outbox.publish_many(
+                PROPOSAL_TOLD, self._build_events(rows, about, edge, now)
+            )
 
-    def _letters(
+    def _build_events(
         self,
         rows: Sequence[models.Model],
         about: Sequence[Mapping[str, Any]],
@@ -200,7 +202,7 @@ class Machine:
             told = self.told(row)
             if told is not None:
                 facts = {k: context[k] for k in ("revision", "action_hash")}
-                said = {"event": edge.told_as, "status": edge.target}
+                said = {"event": edge.webhook_event, "status": edge.target}
                 at = {"at": now.isoformat()}
                 found.append((context["proposal"], {**facts, **said, **at, **told}))
         return found

@@ -46,7 +46,7 @@ def _build_request_context(row: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def _build_request_event(row: ApprovalRequest) -> Mapping[str, Any] | None:
-    if not row.proposal.heard:
+    if not row.proposal.has_listener:
         return None
     told = {"request": row.pk, "version": row.version}
     return {**told, "round": row.message_round} if row.message_round else told
@@ -67,7 +67,7 @@ def _build_execution_context(row: Execution) -> Mapping[str, Any]:
 
 
 def _build_execution_event(row: Execution) -> Mapping[str, Any] | None:
-    if not row.grant.proposal.heard:
+    if not row.grant.proposal.has_listener:
         return None
     if row.status == X.QUEUED and not row.by_agent:
         return None  # the gate retries by itself; the agent has nothing to do
@@ -133,20 +133,22 @@ request = Machine(
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         # Messages. The agent gets no event about its own.
-        Edge(R.PENDING, "ask", R.PENDING, "request.asked", told_as="request.asked"),
+        Edge(
+            R.PENDING, "ask", R.PENDING, "request.asked", webhook_event="request.asked"
+        ),
         Edge(
             R.PENDING,
             "answer",
             R.PENDING,
             "request.answered",
-            told_as="request.answered",
+            webhook_event="request.answered",
         ),
         Edge(
             R.PENDING,
             "send_back",
             R.PENDING,
             "request.sent_back",
-            told_as="request.sent_back",
+            webhook_event="request.sent_back",
         ),
         Edge(R.PENDING, "ask_people", R.PENDING, "request.asked"),
         Edge(R.PENDING, "answer_people", R.PENDING, "request.answered"),
@@ -246,10 +248,14 @@ execution = Machine(
             "succeed",
             X.SUCCEEDED,
             "execution.succeeded",
-            told_as="proposal.executed",
+            webhook_event="proposal.executed",
         ),
         Edge(
-            X.CLAIMED, "fail", X.FAILED, "execution.failed", told_as="proposal.settled"
+            X.CLAIMED,
+            "fail",
+            X.FAILED,
+            "execution.failed",
+            webhook_event="proposal.settled",
         ),
         Edge(X.CLAIMED, "requeue", X.QUEUED, "execution.requeued"),
         Edge(
@@ -258,21 +264,21 @@ execution = Machine(
             X.UNKNOWN,
             "execution.unknown",
             "execution.unknown",
-            told_as="execution.unknown",
+            webhook_event="execution.unknown",
         ),
         Edge(
             X.QUEUED,
             "refuse",
             X.REFUSED,
             "execution.refused",
-            told_as="proposal.settled",
+            webhook_event="proposal.settled",
         ),
         Edge(
             X.CLAIMED,
             "refuse",
             X.REFUSED,
             "execution.refused",
-            told_as="proposal.settled",
+            webhook_event="proposal.settled",
         ),
         Edge(
             X.FAILED,
@@ -280,21 +286,21 @@ execution = Machine(
             X.QUEUED,
             "execution.retried",
             "execution.queued",
-            told_as="proposal.settled",
+            webhook_event="proposal.settled",
         ),
         Edge(
             X.UNKNOWN,
             "settle_succeeded",
             X.SUCCEEDED,
             "execution.settled",
-            told_as="proposal.executed",
+            webhook_event="proposal.executed",
         ),
         Edge(
             X.UNKNOWN,
             "settle_failed",
             X.FAILED,
             "execution.settled",
-            told_as="proposal.settled",
+            webhook_event="proposal.settled",
         ),
     ],
     _build_execution_context,

@@ -35,7 +35,7 @@ from .proposals import (
     RevisionIn,
 )
 from .threads import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
-from .webhooks import LetterData, LetterOut
+from .webhooks import WebhookEventData, WebhookEventOut
 
 __all__ = [
     "ARGS_LIMIT",
@@ -59,8 +59,6 @@ __all__ = [
     "EvaluationIn",
     "EvaluationOut",
     "FinishIn",
-    "LetterData",
-    "LetterOut",
     "MessageIn",
     "OutcomeIn",
     "ProposalIn",
@@ -74,5 +72,7 @@ __all__ = [
     "TaskResponse",
     "ThreadOut",
     "ToolOut",
+    "WebhookEventData",
+    "WebhookEventOut",
     "WhoamiOut",
 ]

@@ -15,25 +15,25 @@ from .types import (
 )
 
 
-class LetterRequest(BaseModel):
+class WebhookEventRequest(BaseModel):
     id: str
     version: int
 
 
-class LetterDecision(BaseModel):
+class WebhookEventDecision(BaseModel):
     verdict: VerdictName
     reason_code: str | None
     by_role: str
     decided_at: Timestamp
 
 
-class LetterExecution(BaseModel):
+class WebhookEventExecution(BaseModel):
     id: str
     status: ExecutionStatusName
     code: str | None
 
 
-class LetterData(BaseModel):
+class WebhookEventData(BaseModel):
     """IDs and facts of the event. `outcome` is the id to acknowledge, null while the
     agent cannot act on the result."""
 
@@ -44,9 +44,9 @@ class LetterData(BaseModel):
     revision: int
     action_hash: Sha256Text
     status: ProposalStatusName
-    request: LetterRequest | None
-    decision: LetterDecision | None
-    execution: LetterExecution | None
+    request: WebhookEventRequest | None
+    decision: WebhookEventDecision | None
+    execution: WebhookEventExecution | None
     # The round of the message in the proposal's `messages`; only with request.asked,
     # request.answered and request.sent_back.
     round: int | None = None
@@ -54,7 +54,7 @@ class LetterData(BaseModel):
     may_have_run: bool = False
 
 
-class LetterOut(BaseModel):
+class WebhookEventOut(BaseModel):
     """A webhook event, in the form of Standard Webhooks."""
 
     type: Literal[
@@ -68,4 +68,4 @@ class LetterOut(BaseModel):
         "execution.unknown",
     ]
     timestamp: Timestamp
-    data: LetterData
+    data: WebhookEventData

@@ -114,19 +114,19 @@ def attempt_delivery(delivery_id: str) -> bool:
     """Attempt one delivery if it is due and its lane is free; return whether it was.
     Any number of concurrent calls is safe. Caller holds no transaction. Raises
     NotFound."""
-    letter = claim_delivery(delivery_id=delivery_id)
-    if letter is None:
+    delivery = claim_delivery(delivery_id=delivery_id)
+    if delivery is None:
         return False
-    failpoints.point("letter_taken", letter.pk)
+    failpoints.point("delivery_taken", delivery.pk)
     try:
-        body = payloads.encode_payload(letter.payload)
+        body = payloads.encode_payload(delivery.payload)
     except payloads.UnfitPayload as error:
-        logger.error("letter_unfit", delivery=letter.pk, places=str(error))
-        mark_held(delivery_id=letter.pk, why=str(error))
+        logger.error("delivery_unfit", delivery=delivery.pk, places=str(error))
+        mark_held(delivery_id=delivery.pk, why=str(error))
         return True
-    answer = _send_event(letter, body)
-    failpoints.point("letter_answered", letter.pk)
-    record_attempt(delivery_id=letter.pk, attempt=letter.attempts, answer=answer)
+    answer = _send_event(delivery, body)
+    failpoints.point("delivery_answered", delivery.pk)
+    record_attempt(delivery_id=delivery.pk, attempt=delivery.attempts, answer=answer)
     return True
 
 
@@ -138,10 +138,10 @@ def attempt_delivery(delivery_id: str) -> bool:
 def claim_delivery(*, delivery_id: str) -> Delivery | None:
     """Claim one delivery for a lease and count the attempt; None when it is not due,
     its endpoint is off or asked for a rest, or its lane is busy. Raises NotFound."""
-    letter = locks.lock_delivery(delivery_id)
+    delivery = locks.lock_delivery(delivery_id)
     now = clock.now()
-    endpoint = letter.endpoint
-    if letter.status != DeliveryStatus.WAITING or letter.next_at > now:
+    endpoint = delivery.endpoint
+    if delivery.status != DeliveryStatus.WAITING or delivery.next_at > now:
         return None
     if endpoint.off_at or (endpoint.rest_until and endpoint.rest_until > now):
         return None
@@ -153,29 +153,29 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
         if lanes.count_slow_in_flight():
             return None
         endpoint.slow_since = endpoint.slow_since or now
-    letter.attempts += 1
+    delivery.attempts += 1
     lease = now + timedelta(seconds=settings.COUNTERSEAL.lease_seconds)
-    Delivery.objects.filter(pk=letter.pk).update(
-        attempts=letter.attempts, busy_until=lease
+    Delivery.objects.filter(pk=delivery.pk).update(
+        attempts=delivery.attempts, busy_until=lease
     )
     Endpoint.objects.filter(pk=endpoint.pk).update(
         tried_at=now, slow_since=endpoint.slow_since
     )
-    return letter
+    return delivery
 
 
-def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
+def _send_event(delivery: Delivery, body: bytes) -> AttemptResult:
     """Send the event and describe the result in Counterseal's words: the answer's own
     are not kept."""
     began, why = time.monotonic(), ""
     try:
         heard = webhooks.send_webhook_event(
-            letter.url,
+            delivery.url,
             body,
-            message=letter.event,
-            secrets=endpoints.list_secrets(letter.endpoint, clock.now()),
+            message=delivery.event,
+            secrets=endpoints.list_secrets(delivery.endpoint, clock.now()),
             timeout=settings.COUNTERSEAL.http_timeout,
-            headers=build_trace_headers(_load_traceparent(letter), letter.proposal),
+            headers=build_trace_headers(_load_traceparent(delivery), delivery.proposal),
         )
     except webhooks.NotAllowed:
         why = "this address is not allowed; nothing was sent"
@@ -189,8 +189,8 @@ def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
     return build_attempt_result(heard.status, heard.retry_after, spent)
 
 
-def _load_traceparent(letter: Delivery) -> str:
-    found = Proposal.objects.filter(pk=letter.proposal)
+def _load_traceparent(delivery: Delivery) -> str:
+    found = Proposal.objects.filter(pk=delivery.proposal)
     return found.values_list("traceparent", flat=True).first() or ""
 
 
@@ -204,37 +204,37 @@ def _load_traceparent(letter: Delivery) -> str:
 def record_attempt(*, delivery_id: str, attempt: int, answer: AttemptResult) -> None:
     """Record the result of one attempt: delivered, due again later, or dead. Does
     nothing when another worker has claimed the delivery since. Raises NotFound."""
-    letter, now = locks.lock_delivery(delivery_id), clock.now()
-    if letter.status != DeliveryStatus.WAITING or letter.attempts != attempt:
+    delivery, now = locks.lock_delivery(delivery_id), clock.now()
+    if delivery.status != DeliveryStatus.WAITING or delivery.attempts != attempt:
         return
     DeliveryAttempt.objects.create(
-        delivery=letter,
+        delivery=delivery,
         at=now,
         milliseconds=round(answer.seconds * 1000),
         answer=answer.status,
         error=answer.error,
     )
-    _update_endpoint(letter, answer, now)
+    _update_endpoint(delivery, answer, now)
     said: DeliveryColumns = {"last_answer": answer.status, "last_error": answer.error}
     if answer.well:
-        _mark_delivered(letter, said, now)
-    elif answer.gone or now >= letter.give_up_at:
-        mark_dead(letter, said, now)
+        _mark_delivered(delivery, said, now)
+    elif answer.gone or now >= delivery.give_up_at:
+        mark_dead(delivery, said, now)
     else:
         later = min(
-            compute_next_attempt(letter.attempts, answer, now), letter.give_up_at
+            compute_next_attempt(delivery.attempts, answer, now), delivery.give_up_at
         )
-        Delivery.objects.filter(pk=letter.pk).update(
+        Delivery.objects.filter(pk=delivery.pk).update(
             **said, next_at=later, busy_until=None
         )
-    failpoints.point("letter_uncommitted", delivery_id)
+    failpoints.point("delivery_uncommitted", delivery_id)
 
 
-def _update_endpoint(letter: Delivery, answer: AttemptResult, now: datetime) -> None:
+def _update_endpoint(delivery: Delivery, answer: AttemptResult, now: datetime) -> None:
     """Update the endpoint's lane, rest and switch from one result. Retry-After and 410
     from a proposal's own callback address do not apply to the whole endpoint."""
-    endpoint = letter.endpoint
-    of_all = letter.url == endpoint.url
+    endpoint = delivery.endpoint
+    of_all = delivery.url == endpoint.url
     asked = answer.asked_rest(now) if of_all else None
     Endpoint.objects.filter(pk=endpoint.pk).update(
         slow_since=(endpoint.slow_since or now) if answer.fails else None,
@@ -243,23 +243,23 @@ def _update_endpoint(letter: Delivery, answer: AttemptResult, now: datetime) -> 
     if answer.gone and of_all:
         endpoints.mark_switched_off(endpoint, "gone", POST_ACTOR, now)
     elif answer.gone:
-        Callback.objects.filter(pk=letter.proposal, url=letter.url).delete()
+        Callback.objects.filter(pk=delivery.proposal, url=delivery.url).delete()
 
 
-def _mark_delivered(letter: Delivery, said: DeliveryColumns, now: datetime) -> None:
-    _end_delivery(letter, "deliver", said, now)
-    outcome = letter.payload["data"]["outcome"]
+def _mark_delivered(delivery: Delivery, said: DeliveryColumns, now: datetime) -> None:
+    _end_delivery(delivery, "deliver", said, now)
+    outcome = delivery.payload["data"]["outcome"]
     if outcome is not None:
-        proposal = Proposal.objects.get(pk=letter.proposal)
-        agent = letter.endpoint.agent
+        proposal = Proposal.objects.get(pk=delivery.proposal)
+        agent = delivery.endpoint.agent
         acknowledgements.record_acknowledgement(
             agent, proposal, outcome, TakenBy.WEBHOOK, now
         )
     if (
-        letter.endpoint.slow_since is not None
-        and not _select_dead(letter.endpoint).exists()
+        delivery.endpoint.slow_since is not None
+        and not _select_dead(delivery.endpoint).exists()
     ):
-        kind, subject = AlarmKind.DELIVERY_DEAD, letter.endpoint_id
+        kind, subject = AlarmKind.DELIVERY_DEAD, delivery.endpoint_id
         standing.close_resolved_alarm(kind, subject=subject, now=now, code="delivered")
 
 
@@ -267,32 +267,32 @@ def _select_dead(endpoint: Endpoint) -> QuerySet[Delivery]:
     return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
 
 
-def mark_dead(letter: Delivery, said: DeliveryColumns, now: datetime) -> None:
+def mark_dead(delivery: Delivery, said: DeliveryColumns, now: datetime) -> None:
     """End a delivery without success and raise the alarm of its endpoint. Caller holds
     the delivery's lock."""
-    _end_delivery(letter, "give_up", said, now)
-    _raise_alarm(AlarmKind.DELIVERY_DEAD, letter, letter.endpoint_id, now)
+    _end_delivery(delivery, "give_up", said, now)
+    _raise_alarm(AlarmKind.DELIVERY_DEAD, delivery, delivery.endpoint_id, now)
 
 
 def _end_delivery(
-    letter: Delivery, event: str, said: DeliveryColumns, now: datetime
+    delivery: Delivery, event: str, said: DeliveryColumns, now: datetime
 ) -> None:
     changes = {**said, "busy_until": None, "ended_at": now}
     transitions.delivery.apply(
-        letter, event, actor=POST_ACTOR, now=now, changes=changes
+        delivery, event, actor=POST_ACTOR, now=now, changes=changes
     )
 
 
 def _raise_alarm(
-    kind: AlarmKind, letter: Delivery, subject: str, now: datetime
+    kind: AlarmKind, delivery: Delivery, subject: str, now: datetime
 ) -> None:
     """Raise the alarm. A subject has one alarm at most, so an endpoint with many dead
     deliveries has one."""
     standing.raise_alarm(
         kind,
         subject=subject,
-        proposal=Proposal.objects.get(pk=letter.proposal),
-        data={"delivery": letter.pk, "endpoint": letter.endpoint_id},
+        proposal=Proposal.objects.get(pk=delivery.proposal),
+        data={"delivery": delivery.pk, "endpoint": delivery.endpoint_id},
         now=now,
         actor=POST_ACTOR,
     )
@@ -307,13 +307,13 @@ def _raise_alarm(
 def mark_held(*, delivery_id: str, why: str) -> None:
     """Mark as held a delivery whose payload violates the published schema, and raise an
     alarm. `why` names the faulty fields. Raises NotFound."""
-    letter, now = locks.lock_delivery(delivery_id), clock.now()
-    if letter.status != DeliveryStatus.WAITING:
+    delivery, now = locks.lock_delivery(delivery_id), clock.now()
+    if delivery.status != DeliveryStatus.WAITING:
         return
     _end_delivery(
-        letter, "hold", {"last_error": f"invalid payload at {why}"[:200]}, now
+        delivery, "hold", {"last_error": f"invalid payload at {why}"[:200]}, now
     )
-    _raise_alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)
+    _raise_alarm(AlarmKind.INVALID_OUTCOME, delivery, delivery.pk, now)
 
 
 def deliver_lane(delivery_id: str) -> list[str]:

@@ -53,7 +53,7 @@ def enqueue_deliveries(*, message: OutboxMessage) -> list[str]:
     if Acknowledgement.objects.filter(pk=event).exists():
         return []
     transitions.delivery.create_many(rows, "promise", actor=POST_ACTOR, now=now)
-    failpoints.point("letters_uncommitted", proposal.pk)
+    failpoints.point("deliveries_uncommitted", proposal.pk)
     return [row.pk for row in rows]
 
 

@@ -30,26 +30,26 @@ _LANE_SQL = (
 _DUE_SQL = f"""
 WITH busy AS MATERIALIZED (
     SELECT DISTINCT {_LANE_SQL.format("there")} AS lane
-    FROM agents_delivery AS letter
-    JOIN agents_endpoint AS there ON there.id = letter.endpoint_id
-    WHERE letter.status = 'waiting' AND letter.busy_until > clock_timestamp()
+    FROM agents_delivery AS delivery
+    JOIN agents_endpoint AS there ON there.id = delivery.endpoint_id
+    WHERE delivery.status = 'waiting' AND delivery.busy_until > clock_timestamp()
 ), firsts AS (
     SELECT DISTINCT ON (lane) {_LANE_SQL.format("place")} AS lane, place.agent_id,
            place.tried_at, first.id, first.next_at
     FROM agents_endpoint AS place
     CROSS JOIN LATERAL (
-        SELECT letter.id, letter.next_at FROM agents_delivery AS letter
-        WHERE letter.endpoint_id = place.id AND letter.status = 'waiting'
-          AND letter.next_at <= clock_timestamp()
-        ORDER BY letter.next_at LIMIT 1
+        SELECT delivery.id, delivery.next_at FROM agents_delivery AS delivery
+        WHERE delivery.endpoint_id = place.id AND delivery.status = 'waiting'
+          AND delivery.next_at <= clock_timestamp()
+        ORDER BY delivery.next_at LIMIT 1
     ) AS first
     WHERE place.off_at IS NULL
       AND (place.rest_until IS NULL OR place.rest_until <= clock_timestamp())
       AND {_SLOW_SQL.format("place")} = %(slow)s
       AND (%(only)s = '' OR (place.agent_id, {_LANE_SQL.format("place")}) = (
         SELECT its.agent_id, {_LANE_SQL.format("its")} FROM agents_endpoint AS its
-        JOIN agents_delivery AS letter ON letter.endpoint_id = its.id
-        WHERE letter.id = %(only)s))
+        JOIN agents_delivery AS delivery ON delivery.endpoint_id = its.id
+        WHERE delivery.id = %(only)s))
     ORDER BY lane, place.tried_at NULLS FIRST, first.next_at
 )
 SELECT firsts.id FROM firsts
@@ -69,10 +69,10 @@ WHERE place.slow_since IS NOT NULL AND busy.status = 'waiting'
 # Deliveries past their time whose endpoint is switched off, so that no attempt would
 # find that out.
 _OVERDUE_SQL = """
-SELECT letter.id FROM agents_delivery AS letter
-JOIN agents_endpoint AS place ON place.id = letter.endpoint_id
-WHERE letter.status = 'waiting' AND place.off_at IS NOT NULL
-  AND letter.give_up_at <= clock_timestamp()
+SELECT delivery.id FROM agents_delivery AS delivery
+JOIN agents_endpoint AS place ON place.id = delivery.endpoint_id
+WHERE delivery.status = 'waiting' AND place.off_at IS NOT NULL
+  AND delivery.give_up_at <= clock_timestamp()
 LIMIT 500
 """
 MAX_LANES = 100

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import representation
-from agents.schemas import LetterOut
+from agents.schemas import WebhookEventOut
 from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (
@@ -108,7 +108,7 @@ def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:
 def encode_payload(payload: Mapping[str, Any]) -> bytes:
     """Return the payload as canonical bytes. Raises UnfitPayload."""
     try:
-        LetterOut.model_validate(payload, strict=True)
+        WebhookEventOut.model_validate(payload, strict=True)
         return canonical.encode(dict(payload))
     except (ValidationError, ValueError) as error:
         raise UnfitPayload(_describe_faults(error)) from error

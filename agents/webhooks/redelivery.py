@@ -37,8 +37,8 @@ def give_up_overdue() -> int:
     rows = locks.lock_deliveries(found)
 
     def end(overdue: list[Delivery]) -> None:
-        for letter in overdue:
-            delivery.mark_dead(letter, {"last_error": "the endpoint was disabled"}, now)
+        for row in overdue:
+            delivery.mark_dead(row, {"last_error": "the endpoint was disabled"}, now)
 
     return len(sweeps.apply_to_all(end, rows))
 
@@ -78,9 +78,9 @@ def send_all_again(*, endpoint_id: str, by: Person) -> int:
 
 def _restart_deliveries(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
     actor = build_actor(by)
-    for letter in rows:
+    for row in rows:
         transitions.delivery.apply(
-            letter,
+            row,
             "again",
             actor=actor,
             now=now,

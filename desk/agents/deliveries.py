@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from agents.choices import DeliveryStatus
 from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
-from agents.schemas import LetterData
+from agents.schemas import WebhookEventData
 from journal.errors import NotFound, NotPermitted
 from policies.models import Person
 from reviews import permissions
@@ -106,7 +106,7 @@ class DeliveriesPage:
 class DeliveryPage:
     """The page of one delivery: its payload as facts, and its attempts."""
 
-    letter: DeliveryRow
+    delivery: DeliveryRow
     tries: list[DeliveryAttempt]
     facts: list[tuple[str, str]]
     tabs: list[UpkeepTab]
@@ -171,8 +171,8 @@ def build_list_page(person: Person) -> DeliveriesPage:
     sees_all = permissions.has_permission(person, Permission.SEE_DELIVERIES)
     if not sees_all and not Agent.objects.filter(owner=person).exists():
         raise NotFound
-    letters = Delivery.objects.all() if sees_all else _select_deliveries(seen)
-    shown = letters.select_related("endpoint__agent__owner").defer("payload")
+    deliveries = Delivery.objects.all() if sees_all else _select_deliveries(seen)
+    shown = deliveries.select_related("endpoint__agent__owner").defer("payload")
     failed = shown.filter(status__in=FAILED_STATUSES)
     waiting, taken = (
         shown.filter(status="waiting"),
@@ -303,7 +303,7 @@ def build_delivery_page(person: Person, delivery_id: str) -> DeliveryPage:
     if row is None:
         raise NotFound
     return DeliveryPage(
-        letter=_build_delivery_row(person, row),
+        delivery=_build_delivery_row(person, row),
         tries=list(row.tries.order_by("-at")[:MAX_ATTEMPTS]),
         facts=list(wording.flatten_value(_sort_payload(row.payload))),
         tabs=_build_tabs(person),
@@ -316,5 +316,5 @@ def _sort_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     data = payload.get("data")
     if not isinstance(data, dict):
         return dict(payload)
-    known = {name: data[name] for name in LetterData.model_fields if name in data}
+    known = {name: data[name] for name in WebhookEventData.model_fields if name in data}
     return {"type": payload.get("type"), **known, **data}

@@ -117,7 +117,7 @@ class AlarmLine:
     thread: str
     run_url: str
     request_url: str
-    letter_url: str  # the webhook delivery that the endpoint did not take
+    delivery_url: str  # the webhook delivery that the endpoint did not take
     restored_url: str
     log_url: str
     queue: str
@@ -203,7 +203,7 @@ def _build_line(row: Any, briefs: Mapping[int, describe.EffectBrief]) -> AlarmLi
         thread=proposal.thread if proposal else "",
         run_url=_build_run_url(proposal) if proposal else "",
         request_url=_build_request_url(row.request) if row.request else "",
-        letter_url=_build_delivery_url(row),
+        delivery_url=_build_delivery_url(row),
         restored_url=_build_restored_url(row),
         log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
         queue=row.queue.title if row.queue else "",

@@ -56,7 +56,7 @@ class EventStreams:
 
     def __init__(self, app: App, hub: Hub, room: BodyMemory, counts: OwnCounts) -> None:
         self.app, self.hub, self.room, self.counts = app, hub, room, counts
-        self.newsroom = PageUpdates(hub)
+        self.page_updates = PageUpdates(hub)
 
     @staticmethod
     def serves(scope: Scope) -> bool:
@@ -73,7 +73,7 @@ class EventStreams:
                 await self._open(scope, receive, send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self.newsroom.page() as page:
+        with self.page_updates.page() as page:
             answer = await self.ask(scope)
             dumped = answer.header(HEADER)
             if not dumped:
@@ -87,11 +87,11 @@ class EventStreams:
                 seconds=COUNTED_S,
             ) as place:
                 # guard: streams-each
-                if not (len(self.newsroom) <= MOST and place.fits):
+                if not (len(self.page_updates) <= MOST and place.fits):
                     await _refuse_stream(answer).send(send)
                     return
                 if page.admit(viewer):
-                    self.newsroom.count_again()
+                    self.page_updates.count_again()
                 await OpenStream(self, page, place, scope, receive, send).run(answer)
 
     async def ask(self, scope: Scope) -> BufferedResponse:

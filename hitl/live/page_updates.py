@@ -97,7 +97,7 @@ class PageUpdates:
         self._pages: set[OpenPage] = set()
         self._subjects: set[str] | None = set()
         self._news = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="newsroom")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="page-updates")
         self._task: asyncio.Task[None] | None = None
         hub.follow(self._hear)
 

@@ -218,10 +218,10 @@ def _claim_queued(
     # guard: claim-ours
     if execution.due_at > now or not ours or sequence.must_wait(execution):
         return None
-    no = rechecks.find_stop_refusal(execution, state)
-    if no is not None:  # guard: claim-switches
-        if not no.later:
-            finish.refuse_execution(execution, no, now)
+    refusal = rechecks.find_stop_refusal(execution, state)
+    if refusal is not None:  # guard: claim-switches
+        if not refusal.retryable:
+            finish.refuse_execution(execution, refusal, now)
         return None
     doubt = find_may_have_run_reason(execution, state)
     if doubt is not None:
@@ -273,11 +273,11 @@ def _is_held_back(execution: Execution, state: GateState) -> bool:
     """Whether a stop or pause keeps a lapsed execution from being claimed again. After
     a stop, or where the service can be asked, a worker may still claim it: the
     re-checks then prevent the effect."""
-    no = rechecks.find_stop_refusal(execution, state)
-    if no is None:
+    refusal = rechecks.find_stop_refusal(execution, state)
+    if refusal is None:
         return False
     looked_up = execution.has_look_up
-    return execution.by_agent or (no.later and not looked_up)
+    return execution.by_agent or (refusal.retryable and not looked_up)
 
 
 def _compute_lease_duration() -> timedelta:

@@ -52,7 +52,7 @@ def mark_unknown(
     uncertain.mark_unknown(execution, why, now, ask_at=now + FIRST_LOOK_UP)
 
 
-def refuse_execution(execution: Execution, no: Refusal, now: datetime) -> None:
+def refuse_execution(execution: Execution, refusal: Refusal, now: datetime) -> None:
     """Mark the execution as REFUSED for a reason that the system found, and raise the
     alarm that belongs to it. A queued execution that came back with a backup may have
     run, so it becomes UNKNOWN."""
@@ -61,6 +61,8 @@ def refuse_execution(execution: Execution, no: Refusal, now: datetime) -> None:
     if doubt is not None:
         uncertain.mark_unknown(execution, doubt, now)
         return
-    data = {"execution": execution.pk, "fence": execution.fence, "code": no.code}
-    grants.refuse_execution(execution, no.code, no.detail, now, EXECUTOR_ACTOR, data)
-    standing.raise_for_refusal(execution, code=no.code, now=now)
+    data = {"execution": execution.pk, "fence": execution.fence, "code": refusal.code}
+    grants.refuse_execution(
+        execution, refusal.code, refusal.detail, now, EXECUTOR_ACTOR, data
+    )
+    standing.raise_for_refusal(execution, code=refusal.code, now=now)

@@ -40,13 +40,13 @@ from reviews.tool_services.readers import ToolReading
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an execution must not run now. `later`: the reason is temporary, so it is
-    tried again; `free`: this does not count as an attempt."""
+    """Why an execution must not run now. `retryable`: the reason is temporary, so it
+    is tried again; `costs_attempt`: this counts as an attempt."""
 
     code: str
     detail: str
-    later: bool = False
-    free: bool = False
+    retryable: bool = False
+    costs_attempt: bool = True
 
 
 OTHER_BYTES = Refusal(
@@ -209,8 +209,8 @@ def _find_approver_refusal(
     ballot = known.ballot if known else None
     if seen != _describe_request(ballot):
         ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
-    if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
-        return no
+    if (refusal := _find_vote_refusal(execution, ballot)) or ballot is None:
+        return refusal
     votes, revision = (
         approvers.list_votes(ballot, deciders),
         execution.grant.revision,
@@ -237,14 +237,14 @@ def find_stop_refusal(
             else STOPPED_SINCE
         )
     if mode is StopMode.PAUSED:
-        return Refusal("paused", "This is paused.", later=True, free=True)
+        return Refusal("paused", "This is paused.", retryable=True, costs_attempt=False)
     return None
 
 
 def find_lasting_stop_refusal(execution: Execution) -> Refusal | None:
     """A stop since the grant was issued; None for a pause, which is temporary."""
-    no = find_stop_refusal(execution)
-    return no if no is not None and not no.later else None
+    refusal = find_stop_refusal(execution)
+    return refusal if refusal is not None and not refusal.retryable else None
 
 
 def find_tool_refusal(execution: Execution) -> Refusal | None:
@@ -350,8 +350,8 @@ def _find_shortfall(
     # guard: votes-bytes
     if ballot and approvers.names_other_bytes(ballot, execution.grant.action_hash):
         return OTHER_BYTES
-    if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
-        return no
+    if (refusal := _find_vote_refusal(execution, ballot)) or ballot is None:
+        return refusal
     votes = approvers.list_votes(ballot, deciders)
     if not approvers.are_approvers_valid(votes, ballot.request, revision):
         return APPROVER_GONE

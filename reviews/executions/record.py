@@ -78,7 +78,7 @@ def requeue_execution(
     logs="execution.requeued, or execution.refused and alarm.raised",
     after="mail, webhook, wake-up",
 )
-def release_claim(*, claim: Claim, no: Refusal) -> None:
+def release_claim(*, claim: Claim, refusal: Refusal) -> None:
     """Undo the claim of a redeem call that a check refused, before the agent got it.
 
     Without an earlier attempt the execution is refused or queued again. Otherwise its
@@ -92,8 +92,8 @@ def release_claim(*, claim: Claim, no: Refusal) -> None:
         raise StaleFence
     writes.insert_rows(leases.take_readings(claim.execution))
     if claim.untouched:
-        _refuse_or_requeue(execution, no)
-    elif no.later or no in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
+        _refuse_or_requeue(execution, refusal)
+    elif refusal.retryable or refusal in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
         Execution.objects.filter(pk=execution.pk, fence=claim.fence).update(
             lease_until=clock.now(), attempts=execution.attempts - 1
         )
@@ -109,7 +109,7 @@ def record_refusal(
     *,
     execution_id: str,
     fence: int,
-    no: Refusal,
+    refusal: Refusal,
     readings: Sequence[StateReading] = (),
 ) -> Execution:
     """Record that a re-check refused the claim, before any attempt had an effect, with
@@ -119,20 +119,20 @@ def record_refusal(
     """
     execution = leases.load_fenced_execution(execution_id, fence)
     writes.insert_rows(readings)
-    _refuse_or_requeue(execution, no)
+    _refuse_or_requeue(execution, refusal)
     return execution
 
 
-def _refuse_or_requeue(execution: Execution, no: Refusal) -> None:
+def _refuse_or_requeue(execution: Execution, refusal: Refusal) -> None:
     now = clock.now()
     due = now + compute_back_off(execution)
-    again = (execution, no.code, no.detail, due, claims.EXECUTOR_ACTOR, now)
-    if no.free:
+    again = (execution, refusal.code, refusal.detail, due, claims.EXECUTOR_ACTOR, now)
+    if not refusal.costs_attempt:
         requeue_execution(*again, attempts=execution.attempts - 1)
-    elif no.later and has_tries_left(execution):
+    elif refusal.retryable and has_tries_left(execution):
         requeue_execution(*again)
     else:
-        finish.refuse_execution(execution, no, now)
+        finish.refuse_execution(execution, refusal, now)
 
 
 def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcome:

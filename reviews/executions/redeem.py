@@ -34,8 +34,8 @@ TAKEN_BACK = "This permit was revoked before the action ran. Nothing was done."
 LOOK_UP_FAILED = Refusal(
     "look_up_failed",
     "The tool's service could not report the result.",
-    later=True,
-    free=True,
+    retryable=True,
+    costs_attempt=False,
 )
 
 
@@ -63,14 +63,14 @@ def redeem_grant(*, token: str, agent: str, key: str = "") -> Claim:
         raise _build_redeem_error(execution.pk)
     failpoints.point("redeem_taken", execution.pk)
     claim = _look_up_earlier(claim)
-    no = (
+    refusal = (
         rechecks.find_refusal(claim.execution, claim.definition)
         or run.try_record_outside(claim.execution)
         or rechecks.find_final_refusal(claim.execution)
     )
-    if no is not None:
-        _release_unless_replayed(claim, no)
-        raise _refusal_to_error(no)
+    if refusal is not None:
+        _release_unless_replayed(claim, refusal)
+        raise _refusal_to_error(refusal)
     try:
         leases.mark_handed_out(claim)
     except StaleFence:
@@ -107,35 +107,39 @@ def _is_given_out(claim: Claim) -> bool:
     return claim.replayed and claim.execution.began_at is not None
 
 
-def _release_unless_replayed(claim: Claim, no: Refusal) -> None:
+def _release_unless_replayed(claim: Claim, refusal: Refusal) -> None:
     """Release the claim that this call made, unless a repeated call handed it out
     meanwhile. A repeated call releases nothing: the agent may be performing the effect.
     """
     if not claim.replayed:
         with suppress(StaleFence):
-            record.release_claim(claim=claim, no=no)
+            record.release_claim(claim=claim, refusal=refusal)
     leases.store_readings(claim.execution)
 
 
-def _refusal_to_error(no: Refusal) -> DomainError:
-    if no.code == "stopped":
+def _refusal_to_error(refusal: Refusal) -> DomainError:
+    if refusal.code == "stopped":
         return AgentStopped()
-    if no.code == "paused":
+    if refusal.code == "paused":
         return Conflict("This is paused. Ask again later.")
-    if no.code == "window_closed":
+    if refusal.code == "window_closed":
         return GrantExpired()
-    if no.code == "tool_changed":
-        return ToolChanged(no.detail)
-    return PreconditionFailed(no.detail or TAKEN_BACK, reason=no.code)
+    if refusal.code == "tool_changed":
+        return ToolChanged(refusal.detail)
+    return PreconditionFailed(refusal.detail or TAKEN_BACK, reason=refusal.code)
 
 
 def _build_redeem_error(execution_id: str) -> DomainError:
     execution = Execution.objects.select_related("grant").get(pk=execution_id)
     if execution.status == ExecutionStatus.REFUSED:
         return _refusal_to_error(Refusal(execution.code, execution.detail))
-    no = rechecks.find_stop_refusal(execution)
-    if execution.status == ExecutionStatus.QUEUED or (no and _has_lapsed(execution)):
-        return _refusal_to_error(no) if no else _build_not_due_error(execution)
+    refusal = rechecks.find_stop_refusal(execution)
+    if execution.status == ExecutionStatus.QUEUED or (
+        refusal and _has_lapsed(execution)
+    ):
+        return (
+            _refusal_to_error(refusal) if refusal else _build_not_due_error(execution)
+        )
     return GrantSpent()
 
 

@@ -160,11 +160,11 @@ def propose_reversal(
     *,
     person: Person,
     reason: str,
-    heard: bool,
+    has_listener: bool,
     state: GateState,
 ) -> Proposal:
     """Submit the reversal as a proposal that the person who asks for it may not decide
-    (docs/invariants.md I9). With `heard`, its agent is told what becomes of it.
+    (docs/invariants.md I9). With `has_listener`, its agent is told what becomes of it.
 
     A step of the agents' operation. Raises TextMissing and what `submit_proposal`
     raises. Caller holds the thread's lock, and checked under it that no other reversal
@@ -184,7 +184,7 @@ def propose_reversal(
             on_behalf_of=original.on_behalf_of,
             parent=original.pk,
             source=REVERSAL_SOURCE,
-            heard=heard,
+            has_listener=has_listener,
         ),
         state=state,
         by=actor,

@@ -110,11 +110,11 @@ def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
         if claim.over:
             return Refusal(claim.over, "It never ran, and nothing is begun any more.")
         claim = replace(claim, untouched=denied)
-    no = rechecks.find_refusal(claim.execution, claim.definition)
-    if no is not None and claim.untouched:
-        return no
-    if no is not None and no.code != "precondition":
-        return EffectOutcome("unknown", code=no.code, detail=no.detail)
+    refusal = rechecks.find_refusal(claim.execution, claim.definition)
+    if refusal is not None and claim.untouched:
+        return refusal
+    if refusal is not None and refusal.code != "precondition":
+        return EffectOutcome("unknown", code=refusal.code, detail=refusal.detail)
     # Our own earlier attempt may have changed the state, so a failed precondition does
     # not stop a repeated attempt: the provider answers a known key from memory.
     failpoints.point("rechecked", claim.execution.pk)
@@ -122,14 +122,14 @@ def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
 
 
 def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
-    no = try_record_outside(claim.execution)
+    refusal = try_record_outside(claim.execution)
     leases.begin_attempt(claim)
     # guard: at-last
     # The last check before the effect: a stop may have come since the first.
-    no = no or rechecks.find_final_refusal(claim.execution)
-    if no is not None:
-        doubt = EffectOutcome("unknown", code=no.code, detail=no.detail)
-        return no if claim.untouched else doubt
+    refusal = refusal or rechecks.find_final_refusal(claim.execution)
+    if refusal is not None:
+        doubt = EffectOutcome("unknown", code=refusal.code, detail=refusal.detail)
+        return refusal if claim.untouched else doubt
     failpoints.point("before_effect", claim.execution.pk)
     outcome = executors.perform_effect(claim.definition, claim.call)
     failpoints.point("after_effect", claim.execution.pk)
@@ -160,7 +160,7 @@ def _record_conclusion(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
             record_refusal(
                 execution_id=execution.pk,
                 fence=claim.fence,
-                no=outcome,
+                refusal=outcome,
                 readings=readings,
             )
         else:

@@ -123,16 +123,17 @@ def _check_may_retry(execution: Execution, person: Person, now: datetime) -> Non
         )
     if late_reports.has_unanswered_report(execution):
         raise Conflict(REPORTED_AS_DONE)
-    no = (
+    refusal = (
         rechecks.find_lasting_stop_refusal(execution)
         or rechecks.find_tool_refusal(execution)
         or rechecks.find_authority_refusal(
             execution, ruling.evaluate_with_current_sums(revision, now=now)
         )
     )
-    if no is not None:
+    if refusal is not None:
         raise Conflict(
-            f"{no.detail} Nothing was changed. The agent must propose the action again."
+            f"{refusal.detail} Nothing was changed. The agent must propose the action"
+            " again."
         )
 
 

@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('source', models.CharField(blank=True, max_length=64)),
                 ('blocked_by', models.CharField(blank=True, max_length=64)),
                 ('repeats', models.CharField(blank=True, db_default='', max_length=40)),
-                ('heard', models.BooleanField(db_default=False, default=False)),
+                ('has_listener', models.BooleanField(db_default=False, default=False)),
                 ('traceparent', models.CharField(blank=True, db_default='', max_length=55)),
                 ('canary', models.BooleanField(db_default=False, default=False)),
                 ('created_at', models.DateTimeField()),
@@ -653,7 +653,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='proposal',
-            constraint=models.CheckConstraint(condition=models.Q(('canary', False), ('heard', False), _connector='OR'), name='proposal_canary_unheard'),
+            constraint=models.CheckConstraint(condition=models.Q(('canary', False), ('has_listener', False), _connector='OR'), name='proposal_canary_without_listener'),
         ),
         migrations.AddField(
             model_name='approvalrequest',

@@ -53,7 +53,7 @@ class Proposal(models.Model):
     # The rejected proposal of the same action in its run. This one got its rejection.
     repeats = models.CharField(max_length=40, blank=True, db_default="")
     # An endpoint of the agent is to receive webhook events about it.
-    heard = models.BooleanField(default=False, db_default=False)
+    has_listener = models.BooleanField(default=False, db_default=False)
     # W3C Trace Context: the agent's span that caused the proposal.
     traceparent = models.CharField(max_length=55, blank=True, db_default="")
     canary = models.BooleanField(default=False, db_default=False)
@@ -68,8 +68,8 @@ class Proposal(models.Model):
             # The target of the composite keys of requests, grants and executions.
             models.UniqueConstraint(fields=["id", "canary"], name="proposal_canary"),
             models.CheckConstraint(
-                name="proposal_canary_unheard",
-                condition=Q(canary=False) | Q(heard=False),
+                name="proposal_canary_without_listener",
+                condition=Q(canary=False) | Q(has_listener=False),
             ),
         ]
         indexes: ClassVar = [

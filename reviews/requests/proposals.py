@@ -62,7 +62,7 @@ class ProposalOrigin:
     source: str = ""
     again: bool = False  # one more effect is meant, so it joins no open request
     expires_in: int | None = None
-    heard: bool = False  # the agent has an endpoint for webhook events
+    has_listener: bool = False  # the agent has an endpoint for webhook events
     repeats: str = ""  # the rejected proposal of the same action in its run
     traceparent: str = ""  # W3C Trace Context: the agent's span that caused it
 
@@ -150,7 +150,7 @@ def _build_proposal(
         source=origin.source,
         blocked_by=ruling.blocked_by,
         repeats="" if ruling.blocked_by else origin.repeats,
-        heard=origin.heard,
+        has_listener=origin.has_listener,
         traceparent=origin.traceparent,
         created_at=now,
     )
@@ -335,8 +335,10 @@ def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
 def mark_has_callback(proposal: Proposal) -> None:
     """Send webhook events for this proposal too. The caller holds its request's
     lock."""
-    Proposal.objects.filter(pk=proposal.pk, heard=False).update(heard=True)
-    proposal.heard = True
+    Proposal.objects.filter(pk=proposal.pk, has_listener=False).update(
+        has_listener=True
+    )
+    proposal.has_listener = True
 
 
 def mark_has_listener(agent: str) -> int:
@@ -353,7 +355,7 @@ def mark_has_listener(agent: str) -> int:
     )
     runs = own.filter(Q(executions__status__in=UNFINISHED) | again)
     both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
-    return Proposal.objects.filter(both, heard=False).update(heard=True)
+    return Proposal.objects.filter(both, has_listener=False).update(has_listener=True)
 
 
 def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:

@@ -264,7 +264,9 @@ def test_the_database_keeps_a_canary_a_canary(gate: Gate) -> None:
     assert "canary_key" in update(request.proposal, canary=False)
     assert "canary_key" in update(request, canary=False, canary_for="")
     assert "request_canary_paired" in update(request, canary_for="")
-    assert "proposal_canary_unheard" in update(request.proposal, heard=True)
+    assert "proposal_canary_without_listener" in update(
+        request.proposal, has_listener=True
+    )
     real = states.pending(gate)
     assert "canary_key" in update(real, canary=True, canary_for="someone")
     now = clock.now()

@@ -54,7 +54,7 @@ def test_every_reference_leads_to_a_schema_of_the_document() -> None:
         f"#/components/schemas/{name}" for name in document["components"]["schemas"]
     }
     assert names <= known
-    assert "#/components/schemas/LetterOut" in names
+    assert "#/components/schemas/WebhookEventOut" in names
 
 
 def test_agents_and_people_send_messages_of_their_own_kinds() -> None:

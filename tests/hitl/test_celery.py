@@ -59,7 +59,9 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
         "hitl.tasks.pulse_effects",  # shows that this queue is served
         "hitl.tasks.run_execution",
     }
-    letters = {name for name, queue in queues.items() if queue == connections.LETTERS}
+    letters = {
+        name for name, queue in queues.items() if queue == connections.NOTIFICATIONS
+    }
     assert set(CHANNEL_TASKS) <= letters
     assert not letters & {*SWEEPS, "hitl.tasks.enforce_stop"}
     assert queue_of("forged.task") == connections.SWEEPS
@@ -78,11 +80,11 @@ def test_who_is_only_asked_waits_in_a_queue_of_their_own() -> None:
 
 def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:
     strategy = app.conf.broker_transport_options["queue_order_strategy"]
-    order = cycle_by_name(strategy)(["hooks", "celery", "letters", "effects"])
-    assert order.consume(4) == ["celery", "effects", "hooks", "letters"]
+    order = cycle_by_name(strategy)(["hooks", "celery", "notifications", "effects"])
+    assert order.consume(4) == ["celery", "effects", "hooks", "notifications"]
     order.rotate("celery")
     order.rotate("hooks")
-    assert order.consume(4) == ["effects", "celery", "letters", "hooks"]
+    assert order.consume(4) == ["effects", "celery", "notifications", "hooks"]
 
 
 def test_a_worker_serves_every_queue_unless_told_otherwise() -> None:

@@ -104,9 +104,9 @@ def test_a_full_queue_hides_no_other() -> None:
     effects = overdue(EFFECT, 1)
     assert sweeps.send_due_messages() == dispatch.MAX_QUEUED + 1
     assert named("effects") == effects
-    assert named("letters") == mails[: dispatch.MAX_QUEUED]
+    assert named("notifications") == mails[: dispatch.MAX_QUEUED]
     assert sweeps.send_due_messages() == 30
-    assert named("letters") == mails[dispatch.MAX_QUEUED :]
+    assert named("notifications") == mails[dispatch.MAX_QUEUED :]
 
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
@@ -141,9 +141,9 @@ def test_a_sweep_that_is_cut_off_remembers_its_pieces(
         patch.setattr(failpoints, "point", cut_off)
         with pytest.raises(SystemExit):
             sweeps.send_due_messages()
-    first = named("letters")
+    first = named("notifications")
     sweeps.send_due_messages()
-    again = named("letters")
+    again = named("notifications")
     assert first + again[sweeps.SEND_CHUNK // 2 :] == mails
     assert first[2 * sweeps.SEND_CHUNK :] == again[: sweeps.SEND_CHUNK // 2]
 

@@ -288,10 +288,10 @@ OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_recovery.py
 OF_MAIL = {"mail_taken"}  # tests/notifications/test_crash.py
 # tests/agents/webhooks/test_crash.py
 OF_THE_POST = {
-    "letters_uncommitted",
-    "letter_taken",
-    "letter_answered",
-    "letter_uncommitted",
+    "deliveries_uncommitted",
+    "delivery_taken",
+    "delivery_answered",
+    "delivery_uncommitted",
     "acknowledged_uncommitted",
 }
 

@@ -283,7 +283,7 @@ def test_who_registers_an_endpoint_hears_of_what_is_just_being_proposed(
     proposal = propose(gate.agent)
     assert rival.result.won
     proposal.refresh_from_db()
-    assert proposal.heard
+    assert proposal.has_listener
 
 
 def test_a_rival_to_a_sum_waits_until_this_one_counts(

@@ -106,8 +106,8 @@ def test_what_was_taken_back_is_given_to_nobody(
     )
     assert claim is not None
     claim = replace(claim, untouched=untouched)
-    no = Refusal("stopped", "This was stopped before it ran.")
-    back = partial(record.release_claim, claim=claim, no=no)
+    stopped = Refusal("stopped", "This was stopped before it ran.")
+    back = partial(record.release_claim, claim=claim, refusal=stopped)
     rival = before(monkeypatch, leases, "mark_handed_out", back)
     refusal = errors.AgentStopped if untouched else errors.GrantSpent
     with pytest.raises(refusal):

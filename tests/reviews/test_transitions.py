@@ -311,7 +311,7 @@ EXECUTION_OPERATIONS: dict[str, Callable[[Gate, Execution], Any]] = {
     "refuse": lambda gate, execution: executions.record_refusal(
         execution_id=execution.pk,
         fence=fence_of(execution),
-        no=rechecks.Refusal("stopped", "for a test"),
+        refusal=rechecks.Refusal("stopped", "for a test"),
     ),
     "settle": lambda gate, execution: settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"

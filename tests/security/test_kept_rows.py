@@ -76,7 +76,7 @@ CHANGING = {
     "reviews_personaltoken": "name created_at",
     "reviews_practice": "defect started_at ending ended_at",
     "reviews_practiceitem": "defect verdict answered_at",
-    "reviews_proposal": "priority heard traceparent canary created_at",
+    "reviews_proposal": "priority has_listener traceparent canary created_at",
     "reviews_repair": "status settled_by answer",
     "reviews_requestversion": "",
     "reviews_reversal": "",

@@ -213,9 +213,9 @@ def find_refusal(
     if execution.due_at > now:
         return _build_retry("grant_pending", execution.due_at, now)
     definition = execution.tool_definition
-    no = rechecks.find_refusal(execution, definition)
+    refusal = rechecks.find_refusal(execution, definition)
     restore_epochs.check_not_restored(execution.recheck_facts.state.halted)
-    return _convert_refusal(no) if no else None
+    return _convert_refusal(refusal) if refusal else None
 
 
 def _build_in_use(execution: Execution, now: datetime) -> NextAction:
@@ -228,7 +228,7 @@ def _build_retry(reason: str, at: datetime, now: datetime) -> NextAction:
     return NextAction(reason, "retry", seconds)
 
 
-def _convert_refusal(no: Refusal) -> NextAction:
-    if no.later:
-        return NextAction(no.code, "retry", RETRY_AFTER_S)
-    return _LASTING.get(no.code, EXPIRED)
+def _convert_refusal(refusal: Refusal) -> NextAction:
+    if refusal.retryable:
+        return NextAction(refusal.code, "retry", RETRY_AFTER_S)
+    return _LASTING.get(refusal.code, EXPIRED)

@@ -131,9 +131,9 @@ def _evaluate_approval(evaluation: _Evaluation, approval: Approval) -> AccessDec
         answer = NextAction(ApprovalOutOfScope.code, "request")
         return _deny_approval(evaluation, answer, ApprovalOutOfScope())
     described = representation.build_proposal_json(approval.grant.proposal)
-    no = approvals.find_refusal(approval, described, evaluation.now)
-    if no is not None:
-        return _deny_approval(evaluation, no)
+    refusal = approvals.find_refusal(approval, described, evaluation.now)
+    if refusal is not None:
+        return _deny_approval(evaluation, refusal)
     until = representation.format_timestamp(approval.grant.expires_at)
     return AccessDecision(
         True,

@@ -481,52 +481,6 @@ export interface InsideOut {
   readonly problem: string;
 }
 
-/**
- * IDs and facts of the event. `outcome` is the id to acknowledge, null while the
- * agent cannot act on the result.
- */
-export interface LetterData {
-  readonly outcome: string | null;
-  readonly proposal: string;
-  readonly thread: string;
-  readonly tool: string;
-  readonly revision: number;
-  readonly action_hash: string;
-  readonly status: "blocked" | "pending" | "granted" | "executing" | "executed" | "failed" | "unknown" | "refused" | "rejected" | "expired" | "withdrawn" | "superseded";
-  readonly request: LetterRequest | null;
-  readonly decision: LetterDecision | null;
-  readonly execution: LetterExecution | null;
-  readonly round?: number | null;
-  readonly may_have_run?: boolean;
-}
-
-export interface LetterDecision {
-  readonly verdict: "approve" | "reject" | "modify" | "escalate";
-  readonly reason_code: string | null;
-  readonly by_role: string;
-  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
-  readonly decided_at: string;
-}
-
-export interface LetterExecution {
-  readonly id: string;
-  readonly status: "queued" | "claimed" | "succeeded" | "failed" | "unknown" | "refused";
-  readonly code: string | null;
-}
-
-/** A webhook event, in the form of Standard Webhooks. */
-export interface LetterOut {
-  readonly type: "proposal.settled" | "proposal.executed" | "request.opened" | "request.escalated" | "request.asked" | "request.answered" | "request.sent_back" | "execution.unknown";
-  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
-  readonly timestamp: string;
-  readonly data: LetterData;
-}
-
-export interface LetterRequest {
-  readonly id: string;
-  readonly version: number;
-}
-
 /** One line of a file's diff, with its old and new line numbers. */
 export interface LineOut {
   /** `same`, `removed`, `added` or `about`. */
@@ -1042,6 +996,52 @@ export interface ViewOut {
   readonly steps?: ReadonlyArray<ProgramOut>;
   readonly inside?: ReadonlyArray<InsideOut>;
   readonly files?: ReadonlyArray<FileOut>;
+}
+
+/**
+ * IDs and facts of the event. `outcome` is the id to acknowledge, null while the
+ * agent cannot act on the result.
+ */
+export interface WebhookEventData {
+  readonly outcome: string | null;
+  readonly proposal: string;
+  readonly thread: string;
+  readonly tool: string;
+  readonly revision: number;
+  readonly action_hash: string;
+  readonly status: "blocked" | "pending" | "granted" | "executing" | "executed" | "failed" | "unknown" | "refused" | "rejected" | "expired" | "withdrawn" | "superseded";
+  readonly request: WebhookEventRequest | null;
+  readonly decision: WebhookEventDecision | null;
+  readonly execution: WebhookEventExecution | null;
+  readonly round?: number | null;
+  readonly may_have_run?: boolean;
+}
+
+export interface WebhookEventDecision {
+  readonly verdict: "approve" | "reject" | "modify" | "escalate";
+  readonly reason_code: string | null;
+  readonly by_role: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
+  readonly decided_at: string;
+}
+
+export interface WebhookEventExecution {
+  readonly id: string;
+  readonly status: "queued" | "claimed" | "succeeded" | "failed" | "unknown" | "refused";
+  readonly code: string | null;
+}
+
+/** A webhook event, in the form of Standard Webhooks. */
+export interface WebhookEventOut {
+  readonly type: "proposal.settled" | "proposal.executed" | "request.opened" | "request.escalated" | "request.asked" | "request.answered" | "request.sent_back" | "execution.unknown";
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
+  readonly timestamp: string;
+  readonly data: WebhookEventData;
+}
+
+export interface WebhookEventRequest {
+  readonly id: string;
+  readonly version: number;
 }
 
 /** The agent that a key belongs to. `state` is "running", "paused" or "stopped". */

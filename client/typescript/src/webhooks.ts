@@ -3,7 +3,7 @@
 // Pass the body as the bytes that arrived. A body that was parsed and serialized again
 // has another signature.
 
-import type { LetterData, LetterOut } from "./api.ts";
+import type { WebhookEventData, WebhookEventOut } from "./api.ts";
 import { CountersealError, isObject } from "./errors.ts";
 import { decodeBase64, decodeJson } from "./json.ts";
 
@@ -21,7 +21,7 @@ export class NotVerified extends CountersealError {
  * One event. `id` is the same for every delivery attempt: store it with your work.
  * `data.outcome` is the id to acknowledge, null while there is nothing to act on.
  */
-export interface WebhookEvent extends LetterOut {
+export interface WebhookEvent extends WebhookEventOut {
   readonly id: string;
 }
 
@@ -116,9 +116,9 @@ function readEvent(id: string, bytes: Uint8Array): WebhookEvent {
       if (texts.every((value) => typeof value === "string")) {
         return {
           id,
-          type: type as LetterOut["type"],
+          type: type as WebhookEventOut["type"],
           timestamp: String(timestamp),
-          data: data as unknown as LetterData,
+          data: data as unknown as WebhookEventData,
         };
       }
     }

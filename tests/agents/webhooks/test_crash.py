@@ -20,10 +20,10 @@ from tests.reviews.service import Service
 pytestmark = pytest.mark.django_db
 # How often the endpoint hears of it: what was sent before the break is sent again.
 HEARD = {
-    "letters_uncommitted": 1,
-    "letter_taken": 1,
-    "letter_answered": 2,
-    "letter_uncommitted": 2,
+    "deliveries_uncommitted": 1,
+    "delivery_taken": 1,
+    "delivery_answered": 2,
+    "delivery_uncommitted": 2,
 }
 
 

@@ -20,7 +20,7 @@ from agents.models import (
     DeliveryAttempt,
     Endpoint,
 )
-from agents.schemas import LetterOut
+from agents.schemas import WebhookEventOut
 from agents.webhooks import delivery, endpoints, lanes, redelivery
 from journal import clock, log
 from journal.errors import Conflict, InvalidInput
@@ -763,7 +763,7 @@ def test_no_end_goes_untold() -> None:
     ends = {*SETTLED, *ENDED}
     both = [*transitions.request.edges, *transitions.execution.edges]
     edges = [one for one in both if one.logged_as != "canary.revealed"]
-    silent = [one for one in edges if one.target in ends and not one.told_as]
+    silent = [one for one in edges if one.target in ends and not one.webhook_event]
     assert silent == []
-    told = {one.told_as for one in edges} - {""}
-    assert told == set(get_args(LetterOut.model_fields["type"].annotation))
+    told = {one.webhook_event for one in edges} - {""}
+    assert told == set(get_args(WebhookEventOut.model_fields["type"].annotation))

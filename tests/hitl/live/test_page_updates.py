@@ -48,17 +48,17 @@ Story = Callable[[Hub, Counter, Callable[..., OpenPage]], Awaitable[None]]
 def play(story: Story) -> None:
     async def run() -> None:
         hub, counter = Hub(""), Counter()
-        newsroom = PageUpdates(hub, counter)
-        newsroom.start()
+        updates = PageUpdates(hub, counter)
+        updates.start()
 
         def look(person: int, **about: Any) -> OpenPage:
             page = OpenPage()
-            newsroom._pages.add(page)
+            updates._pages.add(page)
             page.admit(Viewer(person, "s", **about))
             return page
 
         await story(hub, counter, look)
-        await newsroom.stop()
+        await updates.stop()
 
     loops.run(run())
 

@@ -60,7 +60,7 @@ def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
     )
     assert claim is not None
     executions.release_claim(
-        claim=claim, no=Refusal("paused", "", later=True, free=True)
+        claim=claim, refusal=Refusal("paused", "", retryable=True, costs_attempt=False)
     )
     proposals.finish_thread(
         agent=gate.agent, name=execution.proposal.thread, result=ThreadResult.COMPLETED

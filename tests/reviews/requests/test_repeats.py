@@ -76,7 +76,7 @@ def test_a_joined_call_keeps_its_checkpoint_and_its_callback(
     again = propose(gate.agent, checkpoint=suspended, callback_url=address)
     assert again == first
     assert Checkpoint.objects.get().proposal == first.pk
-    assert again.heard
+    assert again.has_listener
 
 
 @pytest.mark.parametrize(
