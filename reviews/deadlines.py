@@ -34,7 +34,7 @@ CHUNK = 500
 # The only columns expiry needs: thousands of requests may be due in one second.
 _EXPIRY_FIELDS = (
     "status", "version", "action_hash", "queue__id", "proposal__agent",
-    "proposal__thread", "proposal__revision", "proposal__heard",
+    "proposal__thread", "proposal__revision", "proposal__has_listener",
 )  # fmt: skip
 Sweep = Callable[[], list[str]]  # one chunk; returns the ids of the changed proposals
 TIMER = log.Actor("system", "timer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.urls import reverse
 
@@ -35,6 +36,16 @@ class PersonAct:
 
 
 NO_SCREEN, NO_ACT = Screen(), PersonAct()
+# What the whole page prints of each part, if that takes a query.
+QUERIED = (
+    *("regions.facts", "regions.can_reveal", "strip.halts"),
+    *("loaded.ended_parent", "loaded.same_actions"),
+    *("banners.change", "banners.escalation", "banners.reverses", "banners.guidance"),
+    *("approvals.others", "approvals.lacking", "approvals.policy_change"),
+    *("conversation.remarks", "conversation.lines"),
+    *("history.lines", "history.stored_pages"),
+    *("decision.verbs", "decision.drafts", "strip.repeats"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,11 @@ class ReviewPage:
     extending: bool
     said: str
     focus: str
+
+    def load(self) -> None:
+        """Load what the whole page prints, so that rendering waits for no query."""
+        for name in QUERIED:
+            attrgetter(name)(self)
 
     @property
     def id(self) -> str:

@@ -81,6 +81,9 @@ def render_page(
     """The page, or `#decide` with the strip, banner and badges beside it."""
     partial = htmx.wants_partial(request)
     page = build_requested_page(request, loaded, act, screen, partial=partial)
+    if not partial:
+        page.load()
+        frame.get_frame(request).ready()
     template = htmx.choose_template(request, TEMPLATE, "decide")
     context = {"page": page, "beside": partial and beside}
     response = render(request, template, context, status=status)

@@ -32,6 +32,7 @@ SPELLINGS = {
     "as a link": "mailto:rita@northgate-electronics.example",
     "full name": "Rita Okafor",
     "a Cyrillic letter": "rit\u0430",
+    "a letter of a rare alphabet": "\u13a1ita",
     "an invisible letter": "ri\u200bta",
     "full width": "\uff52\uff49\uff54\uff41",
     "with a prefix": "user:rita",
@@ -52,7 +53,6 @@ SIMILAR = {
     "two letters changed places": "Rita Okafro",
     "one letter less": "Rita Okafo",
     "in a path": "people/rita/expenses",
-    "a letter of a rare alphabet": "\u13a1ita",
     "with others": "tim; rita",
 }
 HARMLESS = [

@@ -125,7 +125,9 @@ def _of_request(
 
 def _mail(asked: ApprovalRequest) -> str:
     mail.outbox.clear()
-    for one in OutboxMessage.objects.filter(task__contains="mail_", subject=asked.pk):
+    for one in OutboxMessage.objects.filter(
+        task__endswith=".notify_people", subject=asked.pk
+    ):
         getattr(tasks, one.task.rsplit(".", 1)[1])(one.pk)
     told = sorted(f"{m.to}{m.subject}{m.body}" for m in mail.outbox)
     assert told

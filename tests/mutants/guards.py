@@ -929,7 +929,7 @@ GUARDS = [
     Guard(
         "a token says what its row says",
         "reviews/grants/tokens.py",
-        "_load_by_signed_token",
+        "_load_by_token",
         "token-row",
         NEVER,
         "tests/reviews/grants/test_tokens.py",

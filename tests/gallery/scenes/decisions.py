@@ -139,7 +139,7 @@ REFUSED.add(
 )
 
 
-@REFUSED.scene("hold-lapsed", "Tom Example claimed the request")
+@REFUSED.scene("lease-lapsed", "Tom Example claimed the request")
 def lease_lapsed(gate: StoreGate) -> Submission:
     request = gate.refund()
     hold = take.take_hold(request_id=request.pk, person=gate.rita)

@@ -9,7 +9,7 @@ from hitl.celery import SWEEPS, app
 def ours() -> set[str]:
     """As the worker knows them."""
     app.loader.import_default_modules()
-    return {name for name in app.tasks if name.startswith("reviews.")}
+    return {name for name in app.tasks if name.startswith("hitl.")}
 
 
 def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
@@ -20,5 +20,5 @@ def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
 
 def test_every_promise_is_a_task() -> None:
     promised = {name for names in settings.OUTBOX_ROUTES.values() for name in names}
-    named = {n for n in promised | set(SWEEPS) if n.startswith("reviews.")}
+    named = {n for n in promised | set(SWEEPS) if n.startswith("hitl.")}
     assert named <= ours()

@@ -150,8 +150,8 @@ PAIRS = [
     ("thread_finish_paired", states.running, {"result": "failed"}),
     ("thread_finish_paired", states.finished, {"result": ""}),
     ("policy_activation_paired", states.draft, {"activated_at": "now"}),
-    ("lease_lost_paired", states.held, {"lost_at": "now"}),
-    ("lease_lost_paired", states.held, {"lost_how": "broken"}),
+    ("hold_lost_paired", states.held, {"lost_at": "now"}),
+    ("hold_lost_paired", states.held, {"lost_how": "broken"}),
 ]
 
 

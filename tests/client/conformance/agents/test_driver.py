@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def read_marks(job: Job) -> str:
 def run(folder: Path, action: str, **more: Any) -> tuple[Report, str]:
     """The report of a process of its own, and what all of them have noted."""
     job = build_job(folder, action, **more)
-    report = NoteTaker(job).run()
+    # In a thread, as `tests.loops` says: a loop may be running in this one.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        report = pool.submit(NoteTaker(job).run).result()
     return report, read_marks(job) if job.ledger.path.exists() else ""
 
 
