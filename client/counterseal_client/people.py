@@ -78,9 +78,7 @@ class Cell(Answer):
 
 
 class Row(Answer):
-    """A value with its label. `note`, `warns` and `also` are Counterseal's own
-    words.
-    """
+    """A value with its label. `note`, `warns` and `also` are the gate's own words."""
 
     label: str
     cell: Cell

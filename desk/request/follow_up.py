@@ -126,9 +126,7 @@ def _find_acknowledgement(
 
 
 def is_refused_by_counterseal(execution: Execution) -> bool:
-    """Whether code and detail are Counterseal's own words. A verifier writes
-    its own.
-    """
+    """Whether code and detail are the gate's own words; a verifier writes its own."""
     refused = execution.status == ExecutionStatus.REFUSED
     return refused and execution.code != VERIFIER_CODE
 
