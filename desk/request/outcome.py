@@ -322,7 +322,7 @@ class OutcomeRegion:
     loaded: LoadedRequest
     regions: RenderedRegions
 
-    @property
+    @cached_property
     def panel(self) -> OutcomePanel:
         """What happened, what did not and what can be done, or that the screen is out
         of date."""

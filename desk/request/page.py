@@ -38,13 +38,13 @@ class PersonAct:
 NO_SCREEN, NO_ACT = Screen(), PersonAct()
 # What the whole page prints of each part, if that takes a query.
 QUERIED = (
-    *("regions.facts", "regions.can_reveal", "strip.halts"),
+    *("regions.facts", "regions.can_reveal", "strip.halts", "strip.repeats"),
     *("loaded.ended_parent", "loaded.same_actions"),
     *("banners.change", "banners.escalation", "banners.reverses", "banners.guidance"),
     *("approvals.others", "approvals.lacking", "approvals.policy_change"),
     *("conversation.remarks", "conversation.lines"),
     *("history.lines", "history.stored_pages"),
-    *("decision.verbs", "decision.drafts", "strip.repeats"),
+    *("decision.verbs", "decision.drafts", "outcome.next_proposal"),
 )
 
 
@@ -73,6 +73,8 @@ class ReviewPage:
         """Load what the whole page prints, so that rendering waits for no query."""
         for name in QUERIED:
             attrgetter(name)(self)
+        if not self.decision.verbs:
+            _ = self.outcome.panel  # it stands where no verb is offered
 
     @property
     def id(self) -> str:

@@ -12,9 +12,10 @@ from django.contrib.staticfiles import finders
 from django.db import connection
 from django.template.backends.django import Template
 
+from reviews.choices import Verdict
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
-from tests.factories import propose
+from tests.factories import decide, propose
 
 KB = 1024
 STATIC = [("counterseal.css", 13), ("counterseal.js", 11), ("icons.svg", 4)]
@@ -58,6 +59,8 @@ def test_what_is_printed_was_asked_for_before(
     gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = propose(gate.agent, amount="899.00").request
+    rejected = propose(gate.agent, amount="20.00", thread="t-2").request
+    decide(rejected, gate.sue, Verdict.REJECT, reason_code="not_needed")
     plain, asked = Template.render, []
 
     def noted(execute: Any, sql: str, *rest: Any) -> Any:
@@ -69,6 +72,6 @@ def test_what_is_printed_was_asked_for_before(
             return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(Template, "render", printing)
-    for path in ("/queue/", f"/requests/{request.pk}/"):
+    for path in ("/queue/", *(f"/requests/{one.pk}/" for one in (request, rejected))):
         assert as_("sue").get(path).status_code == 200
     assert asked == []
