@@ -350,7 +350,7 @@
     const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.matches("[data-poll],.forms form");
     const into = (!beside.has(elt.id) && elt.dataset?.focus) || (target?.isConnected ? target.dataset.focus : "");
     const place = asked && into && $(into);
-    if (place) enter(place, into === "#panel" && findPanel());
+    if (place && !isChosen()) enter(place, into === "#panel" && findPanel());
     else if (requestConfig?.elt?.matches(".forms form") && document.activeElement === body) $("#live")?.focus();
     if (asked && findVerb(requestConfig) === sent) resume();
   });
@@ -376,7 +376,11 @@
   const announce = (node) => {
     if (node?.dataset?.say) say(node.dataset.say, "urgent" in node.dataset);
   };
-  on("afterSwap", (event) => announce(event.detail.elt));
+  /* A field that a person goes to before the answer has settled keeps the focus: what
+     they type there must not end up in another. */
+  let landed;
+  const isChosen = () => document.activeElement !== landed && writes(document.activeElement);
+  on("afterSwap", (event) => { landed = document.activeElement; announce(event.detail.elt); });
   /* Where what had the focus goes away, the same place keeps it. What is swapped beside
      the target takes no focus. */
   const beside = new Set();

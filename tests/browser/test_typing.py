@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from agents.models import Agent
 from journal.models import LogRecord
+from policies.choices import Role
 from policies.models import PolicyVersion
 from reviews.holds import take
 from reviews.models import (
@@ -211,6 +212,23 @@ def test_what_is_typed_before_the_panel_is_there_is_kept(
     assert {**record_state(), **left} == before
     page.keyboard.press("Escape")
     page.wait_for_url(came_from)
+
+
+def test_a_field_that_is_chosen_before_the_answer_settles_keeps_the_focus(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    for name in ("una", "uri"):
+        factories.admitted(name, Role.SUPERVISOR)
+    request = propose(gate.agent, "deploy", args={"ref": "main"}).request
+    page = sit_down("sue").open(f"/requests/{request.pk}/")
+    page.evaluate("""() => {
+        const choose = () => document.querySelector("#id_password")?.focus();
+        document.addEventListener("htmx:afterSwap", choose, {once: true});
+        document.addEventListener("htmx:afterSettle", () => window.settled = true);
+    }""")
+    page.get_by_test_id("verb-approve").click()
+    page.wait_for_function("() => window.settled")
+    expect(page.locator("#id_password")).to_be_focused()
 
 
 def test_a_digit_typed_at_once_goes_on_after_the_draft(
