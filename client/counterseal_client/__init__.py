@@ -39,7 +39,6 @@ from .operations import CheckpointIn, Details, ThreadResult, encode_blob
 from .tool_errors import (
     ApprovalPending,
     EffectFailed,
-    MissingThread,
     NothingHappened,
     NotPerformed,
     OutcomeUnknown,
@@ -76,7 +75,6 @@ __all__ = [
     "InvalidAnswer",
     "InvalidArguments",
     "Message",
-    "MissingThread",
     "NotPerformed",
     "NotVerified",
     "NothingHappened",

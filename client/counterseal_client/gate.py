@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 import anyio
 import httpx2
@@ -32,6 +32,7 @@ from .errors import Unreachable
 from .gated_tools import AsyncGatedTool, GatedTool
 from .models import Proposal
 from .operations import Details, Operations
+from .settings import find_credentials
 from .tools import (
     ToolDefinition,
     ToolOptions,
@@ -74,12 +75,13 @@ class _BaseGate:
 
     def __init__(
         self,
-        url: str,
-        key: str,
+        url: str | None,
+        key: str | None,
         *,
         backoff: Backoff | None = None,
         approval_required_risk: ToolRisk = ToolRisk.HIGH,
     ) -> None:
+        url, key = find_credentials(url, key)
         self.operations = Operations(Connection(url, key, backoff or Backoff()))
         self.approval_required_risk = approval_required_risk
         self.definitions: dict[str, ToolDefinition] = {}
@@ -119,16 +121,20 @@ class Gate(_BaseGate):
 
     def __init__(
         self,
-        url: str,
-        key: str,
+        url: str | None = None,
+        key: str | None = None,
         *,
         backoff: Backoff | None = None,
         approval_required_risk: ToolRisk = ToolRisk.HIGH,
         http: httpx2.Client | None = None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`http` replaces the connection pool, for proxies or a private CA. `sleep`
-        takes seconds."""
+        """Without an address or a key, those of `counterseal_client.settings` hold.
+        `http` replaces the connection pool, for proxies or a private CA. `sleep` takes
+        seconds.
+
+        Raises InvalidSettings.
+        """
         super().__init__(
             url, key, backoff=backoff, approval_required_risk=approval_required_risk
         )
@@ -177,17 +183,32 @@ class Gate(_BaseGate):
             page = self.list_page(status=status, thread=thread, cursor=page.next_cursor)
             yield from page.items
 
+    @overload
+    def tool(self, function: Callable[P, R], /) -> GatedTool[P, R]: ...
+    @overload
     def tool(
         self,
         name: str = "",
+        /,
         *,
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
-    ) -> Callable[[Callable[P, R]], GatedTool[P, R]]:
-        """Declare a function as a tool that the gate controls; see `GatedTool` and
-        `ToolOptions`. `name` is the tool's name in the policy, by default the
-        function's."""
+    ) -> Callable[[Callable[P, R]], GatedTool[P, R]]: ...
+    def tool(
+        self,
+        name: str | Callable[..., Any] = "",
+        /,
+        *,
+        risk: ToolRisk = ToolRisk.SAFE,
+        wait_seconds: float | None = None,
+        audience: str = "",
+    ) -> Any:
+        """Declare a function as a tool that the gate controls, as `@gate.tool` or
+        `@gate.tool(...)`; see `GatedTool` and `ToolOptions`. `name` is the tool's name
+        in the policy, by default the function's."""
+        if callable(name):
+            return self.tool()(name)
         options = ToolOptions(risk, wait_seconds, audience)
 
         def decorate(function: Callable[P, R]) -> GatedTool[P, R]:
@@ -237,8 +258,8 @@ class AsyncGate(_BaseGate):
 
     def __init__(
         self,
-        url: str,
-        key: str,
+        url: str | None = None,
+        key: str | None = None,
         *,
         backoff: Backoff | None = None,
         approval_required_risk: ToolRisk = ToolRisk.HIGH,
@@ -298,15 +319,30 @@ class AsyncGate(_BaseGate):
             if not cursor:
                 return
 
+    @overload
+    def tool(self, function: Callable[P, Awaitable[R]], /) -> AsyncGatedTool[P, R]: ...
+    @overload
     def tool(
         self,
         name: str = "",
+        /,
         *,
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
-    ) -> Callable[[Callable[P, Awaitable[R]]], AsyncGatedTool[P, R]]:
+    ) -> Callable[[Callable[P, Awaitable[R]]], AsyncGatedTool[P, R]]: ...
+    def tool(
+        self,
+        name: str | Callable[..., Any] = "",
+        /,
+        *,
+        risk: ToolRisk = ToolRisk.SAFE,
+        wait_seconds: float | None = None,
+        audience: str = "",
+    ) -> Any:
         """As `Gate.tool`, for an async function."""
+        if callable(name):
+            return self.tool()(name)
         options = ToolOptions(risk, wait_seconds, audience)
 
         def decorate(function: Callable[P, Awaitable[R]]) -> AsyncGatedTool[P, R]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, cast
 
+from .errors import CountersealError
 from .models import Proposal
 from .operations import Details
 from .tools import ToolCall, ToolDefinition, ToolResult
@@ -73,9 +75,16 @@ class GatedTool(_BaseTool, Generic[P, R]):
         self._gate = gate
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the tool in the current thread (`Gate.thread`)."""
+        """Call the tool in the current thread (`Gate.thread`). Outside any, the call
+        belongs to the run of this process: no other process can continue it, so it is
+        withdrawn when a person interrupts it."""
         call = self.definition.build_call_here(*args, **kwargs)
-        return cast("R", self._run(call).value)
+        try:
+            return cast("R", self._run(call).value)
+        except KeyboardInterrupt:
+            if not call.lasting:
+                self._withdraw_call(call)
+            raise
 
     def call(
         self,
@@ -128,6 +137,12 @@ class GatedTool(_BaseTool, Generic[P, R]):
     def withdraw(self, proposal: str) -> Proposal:
         """Withdraw a proposal of this tool that can no longer be performed."""
         return self._gate.run(self.definition.operations.withdraw(proposal))
+
+    def _withdraw_call(self, call: ToolCall) -> None:
+        """Withdraw what the call proposed, unless it is under way or ended."""
+        with suppress(CountersealError):
+            proposal = self._gate.run(self.definition.propose_call(call))
+            self.withdraw(proposal.id)
 
     def _run(self, call: ToolCall) -> ToolResult:
         return self._gate.run(self.definition.run_call(call), self.definition.function)

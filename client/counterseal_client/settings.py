@@ -1,14 +1,13 @@
-"""Where the gate is, and who speaks to it: from the environment, or from the file that
-`counterseal init` writes.
+"""Where the gate is, and who speaks to it. The first of these that says it wins:
 
-    from counterseal_client.settings import open_gate
+1. the environment: `COUNTERSEAL_URL`, `COUNTERSEAL_KEY` (an agent's key) and
+   `COUNTERSEAL_TOKEN` (a person's token);
+2. the settings file that `counterseal init` writes: `counterseal/settings.json` in
+   `XDG_CONFIG_HOME`, by default `~/.config`;
+3. the file of the gate that runs on this machine, which `counterseal up` writes and
+   removes: `counterseal/gate.json` in `XDG_STATE_HOME`, by default `~/.local/state`.
 
-    gate = open_gate()
-
-`COUNTERSEAL_URL`, `COUNTERSEAL_KEY` (an agent's key) and `COUNTERSEAL_TOKEN` (a
-person's token) win over the file. The file is `counterseal/settings.json` in
-`XDG_CONFIG_HOME`, by default `~/.config`. A key or token in it belongs to the gate in
-it, and is never sent to another one.
+A key or token in a file belongs to the gate in it, and is never sent to another one.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .calls import Backoff
 from .errors import CountersealError
-from .gate import Gate
 
 URL_VARIABLE = "COUNTERSEAL_URL"
 KEY_VARIABLE = "COUNTERSEAL_KEY"
@@ -56,6 +53,11 @@ def find_settings_file(environment: Mapping[str, str] = os.environ) -> Path:
     return _find_folder(environment, "XDG_CONFIG_HOME", ".config") / "settings.json"
 
 
+def find_running_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where `counterseal up` says which gate runs on this machine."""
+    return find_state_file("gate.json", environment)
+
+
 def find_state_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Where the command line remembers something, in `XDG_STATE_HOME`, by default
     `~/.local/state`."""
@@ -77,14 +79,13 @@ def load_settings(
     Raises InvalidSettings for a file that others can read or that is no settings file,
     and for a value that cannot be one.
     """
-    stored = load_file(find_settings_file(environment))
+    files = (find_settings_file(environment), find_running_file(environment))
+    known = [load_file(file) for file in files]
     url = url or environment.get(URL_VARIABLE, "").strip()
-    if url:
-        url = check_url(url)
-        if url != stored.url:
-            stored = Settings(url)
+    url = check_url(url) if url else next((s.url for s in known if s.url), "")
+    stored = next((s for s in known if s.url == url), Settings())
     return Settings(
-        stored.url,
+        url,
         check_key(environment.get(KEY_VARIABLE, "")) or stored.key,
         check_token(environment.get(TOKEN_VARIABLE, "")) or stored.token,
     )
@@ -124,8 +125,12 @@ def load_file(path: Path) -> Settings:
 def save_settings(
     settings: Settings, environment: Mapping[str, str] = os.environ
 ) -> Path:
-    """Write the settings file, for this user alone, as a whole or not at all."""
-    path = find_settings_file(environment)
+    """Write the settings file; see `save_file`."""
+    return save_file(find_settings_file(environment), settings)
+
+
+def save_file(path: Path, settings: Settings) -> Path:
+    """Write settings for this user alone, as a whole or not at all."""
     named = {"url": settings.url, "key": settings.key, "token": settings.token}
     given = {name: value for name, value in named.items() if value}
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -218,16 +223,22 @@ def mask_secrets(text: str) -> str:
     return SECRET.sub(lambda found: found[0].partition("_")[0] + "_***", text)
 
 
-def open_gate(
-    environment: Mapping[str, str] = os.environ, *, backoff: Backoff | None = None
-) -> Gate:
-    """The agent's gate of these settings. Raises InvalidSettings."""
-    settings = load_settings(environment)
-    if not settings.url or not settings.key:
+def find_credentials(
+    url: str | None, key: str | None, environment: Mapping[str, str] = os.environ
+) -> tuple[str, str]:
+    """The gate's address and the agent's key: the given ones, or those of the settings.
+
+    Raises InvalidSettings when neither says one of them.
+    """
+    if url is not None and key is not None:
+        return url, key
+    settings = load_settings(environment, url=url or "")
+    key = settings.key if key is None else key
+    if not settings.url or not key:
         missing = "where the gate is" if not settings.url else "the agent's key"
         raise InvalidSettings(
             f"The settings do not say {missing}.",
-            next_step=f"Run `counterseal init`, or set {URL_VARIABLE} and"
-            f" {KEY_VARIABLE}.",
+            next_step="Start a gate on this machine with `counterseal up`, connect to"
+            f" one with `counterseal init`, or set {URL_VARIABLE} and {KEY_VARIABLE}.",
         )
-    return Gate(settings.url, settings.key, backoff=backoff)
+    return settings.url, key

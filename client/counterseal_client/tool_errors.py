@@ -27,14 +27,6 @@ ENDINGS: Mapping[str, tuple[str, str]] = {
 """For each status without an effect: what happened, and what to do."""
 
 
-class MissingThread(CountersealError, LookupError):
-    """A tool was called outside any run, so its call has no name at the gate."""
-
-    def __init__(self, tool: str) -> None:
-        step = 'Call it inside `with gate.thread("order_78291"):`, one name per run.'
-        super().__init__(f"{tool} was called outside a thread.", next_step=step)
-
-
 class ToolError(CountersealError):
     """A call of a tool ended without a result. `proposal` is its state at the gate."""
 

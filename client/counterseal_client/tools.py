@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
+import re
+import secrets
+import string
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from .calls import Effect, Flow, Pause
@@ -26,11 +32,12 @@ from .policy_schemas import UntakenSchema, adapt_schema
 from .signatures import Signature, ToolSignature, build_call_id, build_call_key
 from .tool_errors import (
     ApprovalPending,
-    MissingThread,
     NothingHappened,
     ReturnedForRevision,
     build_tool_error,
 )
+
+logger = logging.getLogger("counterseal_client")
 
 MOST_CHARACTERS = 300
 """The longest description and effect sentence of an entry for the policy."""
@@ -85,13 +92,18 @@ class ToolOptions:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool: its name at the gate is made of thread and call id."""
+    """One call of a tool: its name at the gate is made of thread and call id.
+
+    `lasting`: a later process can make the same call again, because its run has a
+    name.
+    """
 
     thread: str
     call_id: str
     args: Mapping[str, Any]
     details: Details
     wait_seconds: float | None
+    lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +125,19 @@ class ThreadContext:
     call_id: str
     details: Details
     counts: Counter[str] = field(default_factory=Counter)
+    lasting: bool = True
 
 
+def name_process_run() -> str:
+    """A name for the run of this process: its program's, with eight letters that no
+    other run has."""
+    program = Path(sys.argv[0] if sys.argv else "").stem
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", program).strip("-") or "python"
+    letters = (secrets.choice(string.ascii_lowercase) for _ in range(8))
+    return f"{stem[:40]}-{''.join(letters)}"
+
+
+_process_run = ThreadContext(name_process_run(), "", {}, lasting=False)
 _thread: ContextVar[ThreadContext | None] = ContextVar("thread", default=None)
 _claim: ContextVar[Claim | None] = ContextVar("claim", default=None)
 
@@ -180,17 +203,17 @@ class ToolDefinition:
         call_id: str,
         details: Details,
         wait_seconds: float | None,
+        lasting: bool = True,
     ) -> ToolCall:
         """A call with checked arguments. Raises InvalidArguments."""
         args = self.signature.dump_arguments(arguments)
         details = require_person(details, self.options.risk, self._threshold)
-        return ToolCall(thread, call_id, args, details, wait_seconds)
+        return ToolCall(thread, call_id, args, details, wait_seconds, lasting)
 
     def build_call_here(self, *args: Any, **kwargs: Any) -> ToolCall:
-        """A call in the current thread. Raises MissingThread, InvalidArguments."""
-        context = _thread.get()
-        if context is None:
-            raise MissingThread(self.name)
+        """A call in the current thread, or outside any in the run of this process,
+        which no other process continues. Raises InvalidArguments."""
+        context = _thread.get() or _process_run
         arguments = self.signature.bind_arguments(*args, **kwargs)
         call_id = context.call_id
         if not call_id:
@@ -203,6 +226,7 @@ class ToolDefinition:
             call_id=call_id,
             details=context.details,
             wait_seconds=self.options.wait_seconds,
+            lasting=context.lasting,
         )
 
     def propose_call(self, call: ToolCall) -> Flow[Proposal]:
@@ -224,6 +248,11 @@ class ToolDefinition:
         Raises a ToolError when there is none, and what the function raises.
         """
         proposal = yield from self.propose_call(call)
+        if proposal.request and not proposal.final:
+            # Whoever runs a program by hand sees no page yet: tell them where it is.
+            level = logging.INFO if call.lasting else logging.WARNING
+            url = proposal.request.url
+            logger.log(level, "%s waits for a decision: %s", self.name, url)
         return (yield from self.follow_proposal(proposal, call.args, call.wait_seconds))
 
     def follow_proposal(

@@ -55,7 +55,7 @@ async def run_agent(
 ) -> AsyncIterator[Any]:
     """The events of one run. `kept` are the interrupts of the run before."""
 
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

@@ -51,7 +51,7 @@ class ScriptedClient(FunctionInvocationLayer[Any], BaseChatClient[Any]):
 
 
 async def run_agent(action: str, gate: Gate, thread: str, file: str) -> None:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

@@ -65,7 +65,7 @@ class ScriptedModel(ChatCompletionClient):
 
 
 async def run_agent(action: str, gate: Gate, thread: str, file: Path) -> None:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

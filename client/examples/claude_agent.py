@@ -57,7 +57,7 @@ async def show_run(
 def main(action: str, url: str, key: str, thread: str, file: str) -> None:
     with Gate(url, key) as gate, serve_messages(ScriptedModel()) as model:
 
-        @gate.tool()
+        @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:
             """Send a note to a person."""
             key = get_claim().idempotency_key  # for the service that sends it

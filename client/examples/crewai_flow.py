@@ -48,7 +48,7 @@ class NoteState(BaseModel):
 def build_flow(gate: Gate, store: SQLiteFlowPersistence) -> type[Flow[NoteState]]:
     model = ScriptedModel(model="script")
 
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

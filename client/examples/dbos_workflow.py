@@ -29,7 +29,7 @@ NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 def build_agent(gate: Gate) -> Any:
     """The workflow; DBOS must know all workflows before it is launched."""
 
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

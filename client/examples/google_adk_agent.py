@@ -47,7 +47,7 @@ class ScriptedModel(BaseLlm):
 
 
 def build_runner(gate: Gate, file: str) -> Runner:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

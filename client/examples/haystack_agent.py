@@ -38,7 +38,7 @@ class ScriptedModel:
 
 
 def build_agent(gate: Gate) -> Agent:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

@@ -45,7 +45,7 @@ class ScriptedModel(FakeMessagesListChatModel):
 def main(action: str, url: str, key: str, thread: str, file: str) -> None:
     with Gate(url, key) as gate:
 
-        @gate.tool()
+        @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:
             """Send a note to a person."""
             key = get_claim().idempotency_key  # for the service that sends it

@@ -32,7 +32,7 @@ def call_model(state: MessagesState) -> dict[str, Any]:
 
 
 def build_graph(gate: Gate, file: str) -> Graph:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

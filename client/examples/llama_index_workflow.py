@@ -38,7 +38,7 @@ class NoteWorkflow(Workflow):
     def __init__(self, gate: Gate) -> None:
         super().__init__(timeout=None)
 
-        @gate.tool()
+        @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:
             """Send a note to a person."""
             key = get_claim().idempotency_key  # for the service that sends it

@@ -33,7 +33,7 @@ def open_gate() -> Gate:
 def write_notes() -> str:
     with open_gate() as gate:
 
-        @gate.tool()
+        @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:
             """Send a note to a person."""
             key = get_claim().idempotency_key  # for the service that sends it

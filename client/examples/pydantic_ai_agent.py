@@ -33,7 +33,7 @@ def call_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def build_agent(gate: Gate) -> Agent[None, Any]:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

@@ -30,7 +30,7 @@ NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 def build_agent(gate: Gate) -> tuple[list[Any], Any]:
     """The services of an endpoint, and the handler that starts the agent."""
 
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

@@ -52,7 +52,7 @@ class ScriptedService(ChatCompletionClientBase):
 
 
 async def run_agent(action: str, gate: Gate, thread: str, file: Path) -> None:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

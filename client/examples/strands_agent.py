@@ -57,7 +57,7 @@ class ScriptedModel(Model):
 def main(action: str, url: str, key: str, thread: str, folder: str) -> None:
     with Gate(url, key) as gate:
 
-        @gate.tool()
+        @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:
             """Send a note to a person."""
             key = get_claim().idempotency_key  # for the service that sends it

@@ -44,7 +44,7 @@ class NoteWorkflow:
 
 
 async def run_worker(client: Client, gate: Gate) -> None:
-    @gate.tool()
+    @gate.tool
     def send_note(to: str, text: str) -> dict[str, str]:
         """Send a note to a person."""
         key = get_claim().idempotency_key  # for the service that sends it

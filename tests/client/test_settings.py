@@ -14,11 +14,13 @@ from counterseal_client.settings import (
     check_key,
     check_token,
     check_url,
+    find_credentials,
+    find_running_file,
     find_settings_file,
     is_encrypted,
     load_settings,
     mask_secrets,
-    open_gate,
+    save_file,
     save_settings,
     write_file,
 )
@@ -49,6 +51,23 @@ def test_the_environment_wins(environment: dict[str, str]) -> None:
     assert load_settings(environment) == Settings(STORED.url, "cs_given", "csp_given")
 
 
+def test_the_gate_of_this_machine_is_used_where_nothing_else_is_said(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+    with pytest.raises(InvalidSettings, match="counterseal up"):
+        find_credentials(None, None, environment)
+    running = Settings("http://127.0.0.1:8000", "cs_running")
+    file = find_running_file(environment)
+    file.parent.mkdir(parents=True)
+    save_file(file, running)
+    assert find_credentials(None, None, environment) == (running.url, running.key)
+    assert find_credentials(None, "cs_other", environment) == (running.url, "cs_other")
+    save_settings(STORED, environment)
+    assert find_credentials(None, None, environment) == (STORED.url, STORED.key)
+    assert find_credentials(running.url, None, environment)[1] == running.key
+
+
 def test_a_stored_key_is_never_sent_to_another_gate(
     environment: dict[str, str],
 ) -> None:
@@ -57,7 +76,7 @@ def test_a_stored_key_is_never_sent_to_another_gate(
     assert load_settings({**environment, "COUNTERSEAL_URL": other}) == Settings(other)
     assert load_settings(environment, url=other) == Settings(other)
     with pytest.raises(InvalidSettings, match="agent's key"):
-        open_gate({**environment, "COUNTERSEAL_URL": other})
+        find_credentials(None, None, {**environment, "COUNTERSEAL_URL": other})
 
 
 def test_a_file_that_others_can_read_is_refused(environment: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -25,7 +26,6 @@ from counterseal_client import (
     Gate,
     GatedTool,
     InvalidArguments,
-    MissingThread,
     NothingHappened,
     NotPerformed,
     OutcomeUnknown,
@@ -36,6 +36,7 @@ from counterseal_client import (
     get_claim,
 )
 from counterseal_client.grants import InvalidGrant
+from counterseal_client.tools import ToolDefinition
 from policies.documents import loading
 from reviews import deadlines
 from reviews.decisions import returns
@@ -309,13 +310,58 @@ def test_a_risk_in_the_code_asks_a_person(
     assert caught.value.proposal.tier == "approve"
 
 
-def test_a_call_needs_a_thread_and_arguments_that_fit(desk: Desk) -> None:
+def test_a_call_needs_arguments_that_fit(desk: Desk) -> None:
     writer = desk.build_writer(desk.gate)
-    with pytest.raises(MissingThread, match=r"gate\.thread"):
-        writer("a friend", "hello")
     with desk.gate.thread("t-1"), pytest.raises(InvalidArguments, match="text"):
         writer("a friend", 7)
     assert Proposal.objects.count() == 0
+
+
+@pytest.fixture
+def bare_desk(desk: Desk) -> Desk:
+    """Where the agent may call `send_note`, which asks for no rationale."""
+    factories.policy(desk.people.people, POLICY)
+    desk.people.agent.tools = ["send_note"]
+    desk.people.agent.save()
+    return desk
+
+
+def test_a_call_outside_a_thread_belongs_to_this_process(
+    bare_desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    @bare_desk.gate.tool
+    def send_note(to: str, text: str) -> str:
+        """Send a note."""
+        return f"{text}, {to}"
+
+    pool, answer = call_later(lambda: send_note("a friend", "hello"))
+    with pool:
+        request = bare_desk.find_request()
+        bare_desk.decide()
+        assert answer.result(30) == "hello, a friend"
+    page = f"{bare_desk.url}/requests/{request.pk}/"
+    assert f"send_note waits for a decision: {page}" in caplog.text
+    thread = Proposal.objects.get().thread
+    assert re.fullmatch(r"[A-Za-z0-9-]+-[a-z]{8}", thread)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_interrupted_call_outside_a_thread_is_withdrawn(
+    bare_desk: Desk, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    @bare_desk.gate.tool
+    def send_note(to: str, text: str) -> None:
+        """Send a note."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    run = bare_desk.gate.thread("t-1") if named else nullcontext()
+    monkeypatch.setattr(ToolDefinition, "follow_proposal", interrupt)
+    with run, pytest.raises(KeyboardInterrupt):
+        send_note("a friend", "hello")
+    status = ApprovalRequest.objects.get().status
+    assert status == ("pending" if named else "withdrawn")
 
 
 def test_the_async_gate_behaves_alike(desk: Desk) -> None:

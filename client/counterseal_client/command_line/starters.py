@@ -27,7 +27,7 @@ SAFE_EXAMPLE = re.compile(r"[A-Za-z0-9_.-]+")
 """A value of the policy that can stand in a command and in a docstring as it is."""
 
 _TOOL = '''\
-@gate.tool()
+@gate.tool
 def $name($parameters) -> dict[str, Any]:
     """$title."""
     # The effect: replace this line by yours, and give the key to the service. The gate
@@ -49,10 +49,9 @@ import json
 import sys
 from typing import Any
 
-from counterseal_client import ToolError, get_claim
-from counterseal_client.settings import open_gate
+from counterseal_client import Gate, ToolError, get_claim
 
-gate = open_gate()
+gate = Gate()
 
 
 '''
@@ -95,11 +94,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from counterseal_client import get_claim
+from counterseal_client import Gate, get_claim
 from counterseal_client.adapters.langgraph import build_tool, resume_graph
-from counterseal_client.settings import open_gate
 
-gate = open_gate()
+gate = Gate()
 
 
 '''
@@ -166,12 +164,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from counterseal_client import get_claim
+from counterseal_client import Gate, get_claim
 from counterseal_client.adapters.langchain import resume_agent, review_by_gate
 from counterseal_client.adapters.langgraph import build_tool
-from counterseal_client.settings import open_gate
 
-gate = open_gate()
+gate = Gate()
 
 
 '''

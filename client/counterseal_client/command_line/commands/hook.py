@@ -13,7 +13,8 @@ from ...claude_code.gate_tools import POLICY_FILE
 from ...claude_code.hook_inputs import read_hook_input
 from ...claude_code.hook_settings import WAIT_SECONDS
 from ...errors import ApiError, CountersealError, format_errors
-from ...settings import mask_secrets, open_gate
+from ...gate import Gate
+from ...settings import mask_secrets
 from ...terminal.text import Line, Screen
 from ..outcomes import ExitCode
 from ..sessions import IMPATIENT, parse_seconds
@@ -78,11 +79,11 @@ def answer_hook(text: str, given: argparse.Namespace) -> dict[str, Any] | None:
     if call.hook_event_name == "PreToolUse":
         if not is_gated(call):
             return None
-        with open_gate(backoff=IMPATIENT) as gate:
+        with Gate(backoff=IMPATIENT) as gate:
             return answer_call(gate, call, given.wait, defer=given.defer)
     kept = stored_calls.load_claim(name_claim(call))
     if kept is not None:
-        with open_gate(backoff=IMPATIENT) as gate:
+        with Gate(backoff=IMPATIENT) as gate:
             report_call(gate, call, kept)
     return None
 

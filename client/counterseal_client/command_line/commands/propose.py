@@ -13,7 +13,7 @@ from ...errors import ApiError, CountersealError
 from ...gate import Gate
 from ...models import Proposal, parse_answer
 from ...operations import Details
-from ...settings import mask_secrets, open_gate
+from ...settings import mask_secrets
 from ...terminal.text import Line, Screen
 from ..outcomes import ExitCode, describe_proposal, find_exit_code
 from ..sessions import IMPATIENT, InvalidUsage, parse_seconds, print_json, read_proposal
@@ -66,7 +66,7 @@ def run(given: argparse.Namespace) -> ExitCode:
     args = read_arguments(given.args)
     details: Details = {"rationale": given.rationale} if given.rationale else {}
     key = choose_key(given.key)
-    with open_gate(backoff=IMPATIENT) as gate:
+    with Gate(backoff=IMPATIENT) as gate:
         try:
             proposal = gate.propose(
                 given.thread, given.tool, args, idempotency_key=key, **details

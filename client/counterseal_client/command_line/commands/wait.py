@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ...settings import open_gate
+from ...gate import Gate
 from ..outcomes import ExitCode
 from ..sessions import parse_seconds
 from .propose import show_proposal, wait_for_people
@@ -33,6 +33,6 @@ def add_parser(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> ExitCode:
     """Wait, and print what became of the proposal."""
-    with open_gate() as gate:
+    with Gate() as gate:
         proposal = wait_for_people(gate, given.proposal, given.timeout)
         return show_proposal(gate, proposal, as_json=given.json)

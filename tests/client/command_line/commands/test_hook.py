@@ -265,7 +265,7 @@ def test_a_wrong_key_and_no_settings_block(gate: LoopbackGate, tmp_path: Path) -
     typed = build_command(tmp_path, "make")
     without = run_hook(shell, typed)
     assert without.returncode == 2
-    assert "Run `counterseal init`" in without.stderr
+    assert "`counterseal init`" in without.stderr
     shell.variables |= {"COUNTERSEAL_URL": gate.url, "COUNTERSEAL_KEY": "cs_wrong"}
     wrong = run_hook(shell, typed)
     assert (wrong.returncode, wrong.stdout) == (2, "")
