@@ -1,4 +1,4 @@
-"""Runs one web process: `python -m hitl.web --host 127.0.0.1 --port 8000`.
+"""Runs one web process, as `counterseal serve` does.
 
 Start as many as the host has cores, all on one port. Each listens on a socket of its
 own, and Linux gives every new connection to one of them by a hash of its addresses.
@@ -50,9 +50,9 @@ def open_shared_socket(host: str, port: int) -> socket.socket:
     return shared
 
 
-def run_web_process(arguments: Sequence[str]) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit code."""
-    given = _parse_arguments(arguments)
+def run_web_process(given: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT, with the options of `add_arguments`. Return the
+    exit code."""
     try:
         shared = open_shared_socket(given.host, given.port)
     except OSError as error:
@@ -75,8 +75,8 @@ def run_web_process(arguments: Sequence[str]) -> int:
     return 0 if server.started else START_FAILED
 
 
-def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m hitl.web", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of a web process."""
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument(
@@ -97,8 +97,14 @@ def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="PATH",
         help="create this file once the process accepts connections",
     )
-    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one web process. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m hitl.web", description=__doc__)
+    add_arguments(parser)
+    return run_web_process(parser.parse_args(arguments))
 
 
 if __name__ == "__main__":
-    sys.exit(run_web_process(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

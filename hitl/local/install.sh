@@ -36,6 +36,16 @@ for name in UV_DEFAULT_INDEX UV_INDEX UV_FIND_LINKS SSL_CERT_FILE; do
     if [ -n "$value" ]; then export "${name?}"; else unset "$name"; fi
 done
 
+# The command `counterseal` of this copy of the repository.
+root=$(pwd)
+cat >.venv/bin/counterseal <<EOF
+#!/bin/sh
+PYTHONPATH="$root/client:$root\${PYTHONPATH:+:\$PYTHONPATH}"
+export PYTHONPATH
+exec "$root/.venv/bin/python" -P -m counterseal_client "\$@"
+EOF
+chmod +x .venv/bin/counterseal
+
 # The hashes decide, not where a file was found first.
 export UV_INDEX_STRATEGY=unsafe-best-match
 

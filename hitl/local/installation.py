@@ -1,11 +1,10 @@
-"""Runs `manage.py up`: the steps of a start, each reported with its duration, the
-programs of a private installation, and its static files."""
+"""Runs `counterseal up`: the steps of a start, each reported with its duration, and the
+programs of a private installation."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import io
 import json
 import signal
@@ -20,43 +19,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import django
 from django.conf import settings
-from django.contrib.staticfiles.finders import get_finders
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, connections
 
 from hitl import checks
 from hitl.environment import LOOPBACK, MOST_WEB_PROCESSES, ROOT
+from hitl.static_files import collect_static_files
 
 from . import defaults, keys, postgres, preflight, valkey
 from .layout import InstallationError, Layout, create_run_folder
 from .process import Child, Program
 from .supervisor import StartInterrupted, SupervisedService, Supervisor
-
-
-def collect_static_files(here: Layout) -> None:
-    """Collect the hashed and compressed static files in `STATE/static`, only if a
-    source or Django itself changed: it takes longer than the rest of a second start."""
-    stamp = here.state / "static.stamp"
-    found = _hash_sources()
-    if stamp.exists() and stamp.read_text() == found:
-        return
-    stamp.unlink(missing_ok=True)
-    call_command("collectstatic", interactive=False, clear=True, stdout=io.StringIO())
-    stamp.write_text(found)
-
-
-def _hash_sources() -> str:
-    """A hash that changes when a static file is added, changed or removed."""
-    seen = hashlib.sha256(django.__version__.encode())
-    for finder in get_finders():
-        for name, storage in finder.list(ignore_patterns=None):
-            stat = (storage.path(name), storage.size(name))
-            seen.update(f"{stat} {storage.get_modified_time(name)}\n".encode())
-    return seen.hexdigest()
-
 
 WEB_SHUTDOWN_S = 1
 WORKER_PROCESSES = 2
@@ -205,7 +180,7 @@ class Installation:
         self._broker()
         with self._step("migrations and files"):
             _run_command("migrate", interactive=False)
-            collect_static_files(self.here)
+            collect_static_files(self.here.state)
         with self._step("demo data"):
             _run_command("seed_demo")
         connections.close_all()

@@ -30,7 +30,7 @@ def test_processes_of_one_user_open_one_port() -> None:
 def test_a_port_of_another_program_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server((LOOPBACK, 0)) as other:
         port = other.getsockname()[1]
-        assert web.run_web_process(["--port", str(port)]) == web.START_FAILED
+        assert web.main(["--port", str(port)]) == web.START_FAILED
     said = capsys.readouterr().err
     assert said == f"{LOOPBACK} port {port}: Address already in use\n"
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from ..errors import ApiError, CountersealError, Unreachable, format_errors
 from ..settings import mask_secrets
 from ..terminal.text import Line, Screen, Style, escape_text
-from . import commands
+from . import commands, server_commands
 from .outcomes import ExitCode
 from .sessions import InvalidUsage
 
@@ -60,7 +60,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="counterseal",
         description=DESCRIPTION,
-        epilog=EPILOG,
+        epilog=f"{server_commands.describe_server_commands()}{EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -73,6 +73,14 @@ def build_parser() -> CommandParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in server_commands.NAMES:
+        return start_server_command(arguments)
+    return run_client_command(arguments)
+
+
+def run_client_command(arguments: Sequence[str]) -> int:
+    """Run a command of the client."""
     try:
         given = build_parser().parse_args(arguments)
         code: int = given.run(given)
@@ -102,6 +110,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(str(error) or "The input ended.")
         return ExitCode.ERROR
     return code
+
+
+def start_server_command(arguments: Sequence[str]) -> int:
+    """Run a command of the server, or say that it is not installed."""
+    try:
+        return server_commands.run_server_command(arguments)
+    except server_commands.ServerMissing as error:
+        print_error(str(error))
+        return ExitCode.USAGE
 
 
 def print_error(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from counterseal_client.command_line.main import build_parser
+from counterseal_client.command_line.main import build_parser, main
 from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import Fault, LoopbackGate
 from tests.guards import ROOT
@@ -32,6 +33,15 @@ def test_the_entry_point_is_the_module(home_shell: Shell) -> None:
     assert 'counterseal = "counterseal_client.command_line.main:main"' in text
     home_shell.command = COMMAND
     assert "review" in home_shell.run("--help").stdout
+
+
+def test_a_command_of_the_server_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["up", "--solo"]) == 2
+    assert "Run `pip install counterseal`." in capsys.readouterr().err
+    assert "Commands of the server" not in build_parser().format_help()
 
 
 def test_a_secret_in_the_wrong_place_is_not_repeated(home_shell: Shell) -> None:

@@ -1,0 +1,51 @@
+"""The commands of the server, which its own distribution brings: where it is installed,
+`counterseal` has both parts."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+
+from ..errors import CountersealError
+
+NAMES = (
+    "up",
+    "serve",
+    "worker",
+    "beat",
+    "migrate",
+    "check",
+    "restored",
+    "people",
+    "policy",
+    "agents",
+    "keys",
+)
+
+
+class ServerMissing(CountersealError):
+    """A command of the server where only the client is installed."""
+
+
+def is_installed() -> bool:
+    """Whether the server stands beside this client."""
+    return importlib.util.find_spec("counterseal") is not None
+
+
+def run_server_command(arguments: Sequence[str]) -> int:
+    """Run a command of the server and return its exit code. Raises ServerMissing."""
+    if not is_installed():
+        raise ServerMissing(
+            f"`counterseal {arguments[0]}` needs the server, and this is the client.",
+            next_step="Run `pip install counterseal`.",
+        )
+    code: int = importlib.import_module("counterseal").run(arguments)
+    return code
+
+
+def describe_server_commands() -> str:
+    """A paragraph for the help, empty where the server is not installed."""
+    if not is_installed():
+        return ""
+    return f"Commands of the server: {', '.join(NAMES)}.\n\n"

@@ -1,0 +1,28 @@
+"""The installed server: finds its packages, and runs its commands.
+
+The server's packages have names like `desk` and `agents`, which other distributions
+use, too. So a wheel keeps them in the folder `app` beside this file, and only processes
+of the server look there. In a copy of the repository they stand beside this folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+APP = HERE / "app" if (HERE / "app").is_dir() else HERE.parent
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command of the server, such as `["up", "--solo"]`. Returns its exit
+    code."""
+    sys.path.insert(0, str(APP))
+    # The processes that a command starts look there too.
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(APP), known]))
+    from hitl.command_line import main
+
+    return main(arguments)

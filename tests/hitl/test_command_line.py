@@ -1,0 +1,63 @@
+"""The table of the server's commands: what it names exists, and its examples are
+accepted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from counterseal_client.command_line import server_commands
+from hitl.command_line import COMMANDS, Entry, build_parser, find_entry, main
+
+# Commands for developers of the product, which `manage.py` alone has.
+DEVELOPERS = {
+    "policy_reference",
+    "seed_demo",
+    "state_diagram",
+    "transaction_map",
+    "typescript_types",
+}
+
+
+def list_entries() -> Iterator[tuple[str, Entry]]:
+    for name, entry in COMMANDS.items():
+        if isinstance(entry, Entry):
+            yield name, entry
+        else:
+            yield from ((f"{name} {verb}", inner) for verb, inner in entry.items())
+
+
+ENTRIES = list(list_entries())
+
+
+def test_every_command_of_the_product_is_in_the_table() -> None:
+    files = Path(settings.BASE_DIR).glob("*/management/commands/*.py")
+    ours = {file.stem for file in files} - {"__init__"} - DEVELOPERS
+    assert ours <= {entry.name for _, entry in ENTRIES}
+
+
+def test_the_client_knows_the_commands_of_the_server() -> None:
+    assert set(server_commands.NAMES) == set(COMMANDS)
+
+
+@pytest.mark.parametrize(("words", "entry"), ENTRIES, ids=[w for w, _ in ENTRIES])
+def test_the_examples_of_a_command_are_accepted(words: str, entry: Entry) -> None:
+    assert entry.examples
+    for example in entry.examples:
+        typed = shlex.split(example.partition("counterseal ")[2])
+        found, same, rest = find_entry(typed)
+        assert (found, same) == (words, entry)
+        _, parser = build_parser(words, entry)
+        parser.parse_args(rest)
+        assert example in parser.format_help()
+
+
+def test_a_wrong_word_gets_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["people", "sack"]) == 2
+    error = capsys.readouterr().err
+    assert "no command `people sack`" in error
+    assert "counterseal people deactivate" in error
