@@ -16,16 +16,16 @@ BIN := .venv/bin
 UV_LOCK := requirements-uv.lock
 COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-	--no-annotate --no-header
+	--no-annotate --no-header --no-emit-package counterseal-client
 
 # make chaos SHORT=1: a few minutes instead of an hour.
 # make chaos RETAIL=1: the retail tasks (../shared/data/retail) under the same faults.
 CHAOS := $(if $(SHORT),--short) $(if $(RETAIL),--retail)
 
-.PHONY: up test test-busy prove gallery check bench chaos conformance quickstart lock
+.PHONY: dist up test test-busy prove gallery check bench chaos conformance quickstart lock
 
 up: .venv/.for-running
-	@exec $(BIN)/python manage.py up
+	@exec $(BIN)/python manage.py up --demo
 
 test: .venv/.for-testing
 	$(BIN)/python -m pytest -n $(JOBS) --durations=20 $(COVER) $(ARGS)
@@ -76,10 +76,20 @@ conformance: .venv/.for-testing
 quickstart: .venv/.for-testing
 	PYTHONPATH=client:client/conformance $(BIN)/python -m tests.quickstart $(ARGS)
 
+# Every package of a release, in dist/, each tried in an empty environment.
+dist: var/release/.ready
+	var/release/bin/python -m release $(ARGS)
+
+var/release/.ready: release/requirements.lock
+	$(PYTHON) -m venv var/release
+	var/release/bin/python -m pip install --quiet --require-hashes -r release/requirements.lock
+	@touch $@
+
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running
-	$(COMPILE) pyproject.toml -o requirements.lock
-	$(COMPILE) pyproject.toml --group dev -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra local -o requirements.lock
+	$(COMPILE) pyproject.toml --extra local --group dev -o requirements-dev.lock
+	$(COMPILE) release/requirements.in -o release/requirements.lock
 
 .venv/.for-testing: requirements-dev.lock $(UV_LOCK)
 	@sh hitl/local/install.sh $(PYTHON) requirements-dev.lock

@@ -10,19 +10,24 @@ from __future__ import annotations
 import os
 import sys
 from argparse import RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import django
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import DatabaseError
 
 from .garbage_collection import suspend_collection
 from .local import defaults
 from .local.layout import InstallationError
 
+# Codes of PostgreSQL.
+UNDEFINED_TABLE, UNDEFINED_COLUMN = "42P01", "42703"
 # What Django offers every command and nobody who runs a gate needs.
 HIDDEN_OPTIONS = {
     "--force-color",
@@ -49,7 +54,7 @@ COMMANDS: Mapping[str, Entry | Mapping[str, Entry]] = {
     "up": Entry(
         "up",
         "run a whole gate on this machine, with its own database and broker",
-        ("counterseal up", "PORT=8100 STATE=/srv/gate counterseal up"),
+        ("counterseal up --demo", "PORT=8100 STATE=/srv/gate counterseal up"),
     ),
     "serve": Entry(
         "serve",
@@ -197,17 +202,47 @@ def prepare_environment() -> None:
         defaults.fill_environment(os.environ)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run one command. Every error that a person can mend is one line."""
+@contextmanager
+def explain_errors() -> Iterator[None]:
+    """End the process with one line for every error that a person can mend."""
     try:
+        yield
+    except (CommandError, ImproperlyConfigured, InstallationError) as error:
+        text, code = str(error), getattr(error, "returncode", 1)
+    except DatabaseError as error:
+        text, code = describe_unusable_database(error), 1
+    else:
+        return
+    sys.stderr.write(f"counterseal: {text}\n")
+    raise SystemExit(code)
+
+
+def describe_unusable_database(error: DatabaseError) -> str:
+    """What is wrong with the database, and what to do. *Raises* the error when it is
+    neither away nor of another release."""
+    code = getattr(error.__cause__, "sqlstate", None)
+    if code in {UNDEFINED_TABLE, UNDEFINED_COLUMN}:
+        return "the database is of another release: run `counterseal migrate`"
+    if code is not None:  # a server answered, and it is not known what to do
+        raise error
+    if settings.COUNTERSEAL.local:
+        return (
+            f"no gate runs in {settings.COUNTERSEAL.state}: start it there with"
+            " `counterseal up`, or set STATE to the folder of the gate that runs,"
+            " which `counterseal up` names in its first line"
+        )
+    reason = str(error).strip().partition("\n")[0]
+    return f"DATABASE_URL: the database does not answer ({reason})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command."""
+    with explain_errors():
         words, entry, rest = find_entry(arguments)
         prepare_environment()
         with suspend_collection():
             django.setup()
         run_command(words, entry, rest)
-    except (CommandError, ImproperlyConfigured, InstallationError) as error:
-        sys.stderr.write(f"counterseal: {error}\n")
-        return getattr(error, "returncode", 1)
     return 0
 
 

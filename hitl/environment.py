@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
+IS_CHECKOUT = (ROOT / "manage.py").exists()
 LOOPBACK = "127.0.0.1"
 SHORTEST_TOKEN = 20
 CHAT_SCHEMES = frozenset({"http", "https", "teams+http", "teams+https"})
@@ -154,6 +155,19 @@ def _parse_keys(text: Any) -> list[bytes]:
     return [_parse_key(part) for part in _parse_names(text)]
 
 
+def find_state_folder(environ: Mapping[str, str]) -> Path:
+    """`STATE`, by default `var` of a copy of the repository, or a folder of the user
+    where the product is installed."""
+    given = environ.get("STATE", "").strip()
+    if given:
+        return Path(given)
+    if IS_CHECKOUT:
+        return ROOT / "var"
+    base = environ.get("XDG_DATA_HOME", "")
+    data = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
+    return data / "counterseal"
+
+
 def count_cores() -> int:
     """The processor cores that this process may use, at most MOST_WEB_PROCESSES."""
     if hasattr(os, "sched_getaffinity"):
@@ -194,7 +208,7 @@ class Counterseal(BaseSettings):
         repr=False
     )
     redis_url: Annotated[str, AfterValidator(_check_redis_url)] = Field(repr=False)
-    state: Path = ROOT / "var"
+    state: Path = Field(default_factory=lambda: find_state_folder({}))
     allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(_parse_names)] = []
 
     secret_key: Annotated[str, Field(min_length=50, repr=False)]
@@ -343,7 +357,7 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Counterseal:
 
     *Raises* ImproperlyConfigured with one line for each wrong variable.
     """
-    keys = Path(environ.get("STATE", ROOT / "var")) / "keys"
+    keys = find_state_folder(environ) / "keys"
     try:
         return Counterseal(_secrets_dir=keys if keys.is_dir() else None)
     except ValidationError as error:
@@ -363,4 +377,4 @@ def _describe_rule(fault: Any) -> str:
     if fault["type"] == "missing":
         return "is required; see docs/operations.md, section Settings"
     text = str(fault["msg"])
-    return text.removeprefix("Value error, ")
+    return text.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -6,6 +6,8 @@ Everything else is fixed, because the guarantees depend on it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from csp.constants import NONE, SELF
 
 from notifications import events
@@ -42,7 +44,7 @@ INSTALLED_APPS = [
     "desk",
     "hitl.apps.HitlConfig",
 ]
-if COUNTERSEAL.local:
+if COUNTERSEAL.local and find_spec("demo"):
     INSTALLED_APPS.append("demo")  # for `manage.py seed_demo` alone
 
 # A program's call of the API passes those of hitl.page_middleware. Checks of Django and

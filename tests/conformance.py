@@ -49,7 +49,7 @@ AGENT = "conformance"
 RESTATE_SERVER = ROOT / "tests" / "client" / "conformance" / "restate_server"
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
-    "DEMO": "0",
+    "RILEY": "0",
     "HTTP_TIMEOUT": "1",
     "SOFT_TIME_LIMIT": "2",
     "TIME_LIMIT": "3",
@@ -68,7 +68,7 @@ def start_gate(state: Path) -> Iterator[dict[str, Any]]:
     environ = {**os.environ, **ENVIRON, "STATE": str(state), "PORT": str(free_port())}
     log = state / "up.log"
     with log.open("w") as file:
-        command = [sys.executable, "manage.py", "up"]
+        command = [sys.executable, "manage.py", "up", "--demo"]
         up = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=file, stderr=file)
     try:
         url = f"http://{LOOPBACK}:{environ['PORT']}"

@@ -53,7 +53,7 @@ class Up:
 
 def environ(state: Path, port: int, **changes: str) -> dict[str, str]:
     kept = {"PATH": os.environ["PATH"], "HOME": str(state.parent)}
-    return kept | {"STATE": str(state), "PORT": str(port), "DEMO": "0"} | changes
+    return kept | {"STATE": str(state), "PORT": str(port), "RILEY": "0"} | changes
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def up(state: Path, port: int, **changes: str) -> Iterator[Up]:
     output = state.parent / f"up-{port}.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
+            [sys.executable, "manage.py", "up", "--demo"],
             cwd=ROOT,
             env=environ(state, port, **changes),
             stdout=file,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import MutableMapping
-from pathlib import Path
 
-from hitl.environment import LOOPBACK, ROOT
+from hitl.environment import LOOPBACK, find_state_folder
 
 from . import keys
 from .layout import InstallationError, Layout, build_layout
@@ -20,10 +20,10 @@ def fill_environment(environ: MutableMapping[str, str]) -> Layout:
 
     *Raises* InstallationError.
     """
-    here = build_layout(Path(environ.get("STATE") or ROOT / "var"))
+    here = build_layout(find_state_folder(environ))
     keys.ensure_keys(here.keys)
     password = keys.read_key(here.keys, "database_password")
-    port = _parse_port(environ.get("PORT") or "8000")
+    port = _parse_port(environ.get("PORT") or _read_port(here) or "8000")
     environ["STATE"] = str(here.state)
     for name, value in {
         "DEPLOYMENT": "local",
@@ -37,6 +37,17 @@ def fill_environment(environ: MutableMapping[str, str]) -> Layout:
     }.items():
         environ.setdefault(name, value)
     return here
+
+
+def remember_port(here: Layout, port: str) -> None:
+    """Keep the port of the running gate for the commands of another terminal."""
+    here.port_file.write_text(f"{port}\n")
+
+
+def _read_port(here: Layout) -> str:
+    with contextlib.suppress(OSError):
+        return here.port_file.read_text().strip()
+    return ""
 
 
 def _parse_port(text: str) -> int:

@@ -160,6 +160,7 @@ class Installation:
     here: Layout
     environ: MutableMapping[str, str]
     say: PrintLine
+    demo: bool
     supervisor: Supervisor = field(init=False)
     webs: list[WebProcess] = field(init=False)
     began: float = field(default_factory=time.monotonic)
@@ -181,15 +182,17 @@ class Installation:
         with self._step("migrations and files"):
             _run_command("migrate", interactive=False)
             collect_static_files(self.here.state)
-        with self._step("demo data"):
-            _run_command("seed_demo")
+        if self.demo:
+            with self._step("demo data"):
+                _run_command("seed_demo")
         connections.close_all()
         self._processes()
 
     def _look_first(self, *, patient: bool) -> None:
         preflight.check_disk(self.here)
         host = self.environ.get("HOST", LOOPBACK)
-        for name, address in (("PORT", host), ("STORE_PORT", LOOPBACK)):
+        ports = [("PORT", host)] + [("STORE_PORT", LOOPBACK)] * self.demo
+        for name, address in ports:
             port = int(self.environ[name])
             preflight.check_port(address, port, name, patient=patient)
         for warning in checks.run_startup_checks():
@@ -218,14 +221,16 @@ class Installation:
             self.supervisor.launch("valkey", SupervisedService(start, OTHERS_STOP_S))
 
     def _processes(self) -> None:
-        with self._step(f"web ({len(self.webs)}), worker, store"):
-            self._run(build_store_program(self.here, self.environ), OTHERS_STOP_S)
+        store = ", store" if self.demo else ""
+        with self._step(f"web ({len(self.webs)}), worker{store}"):
+            if self.demo:
+                self._run(build_store_program(self.here, self.environ), OTHERS_STOP_S)
             for web in self.webs:
                 service = SupervisedService(web.start, TASKS_STOP_S)
                 self.supervisor.launch(web.program.name, service)
             self._run(build_worker_program(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
-        if self.environ.get("DEMO") != "0":
+        if self.demo and self.environ.get("RILEY") != "0":
             self._run(build_riley_program(self.here, self.environ), TASKS_STOP_S)
 
     def _run(self, program: Program, stop_within: float) -> None:
@@ -291,20 +296,24 @@ class Installation:
 DIRECT_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def run_installation(environ: MutableMapping[str, str], say: PrintLine) -> None:
-    """Start everything, keep it running until SIGTERM or Ctrl-C, then stop it in order.
+def run_installation(
+    environ: MutableMapping[str, str], say: PrintLine, *, demo: bool
+) -> None:
+    """Start everything, with the store and its agent for the `demo`, keep it running
+    until SIGTERM or Ctrl-C, then stop it in order.
 
     *Raises* InstallationError.
     """
     here = defaults.fill_environment(environ)
     with preflight.lock_state(here) as unclean:
-        installation = Installation(here, environ, say)
+        installation = Installation(here, environ, say, demo)
         supervisor = installation.supervisor
         supervisor.listen_for_stop()
         say(f"Starting Counterseal in {here.state}")
         try:
             with _report_full_disk():
                 installation.start(patient=unclean)
+            defaults.remember_port(here, environ["PORT"])
             installation.welcome()
             supervisor.keep()
         except StartInterrupted:

@@ -54,6 +54,10 @@ class Layout:
         return self.state / "logs"
 
     @property
+    def port_file(self) -> Path:
+        return self.state / "port"
+
+    @property
     def lock(self) -> Path:
         return self.state / "up.lock"
 

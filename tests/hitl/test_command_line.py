@@ -3,7 +3,10 @@ accepted."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from django.conf import settings
 
 from counterseal_client.command_line import server_commands
 from hitl.command_line import COMMANDS, Entry, build_parser, find_entry, main
+from tests.guards import ROOT
 
 # Commands for developers of the product, which `manage.py` alone has.
 DEVELOPERS = {
@@ -57,7 +61,29 @@ def test_the_examples_of_a_command_are_accepted(words: str, entry: Entry) -> Non
 
 
 def test_a_wrong_word_gets_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["people", "sack"]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["people", "sack"])
+    assert ended.value.code == 2
     error = capsys.readouterr().err
     assert "no command `people sack`" in error
     assert "counterseal people deactivate" in error
+
+
+@pytest.mark.parametrize("program", [["manage.py"], ["-m", "counterseal_client"]])
+def test_a_gate_that_does_not_run_is_one_line(
+    program: list[str], tmp_path: Path
+) -> None:
+    command = ["list_agent_keys"] if "manage.py" in program else ["agents", "keys"]
+    state = tmp_path / "state"
+    environ = {"PATH": os.environ["PATH"], "STATE": str(state), "HOME": str(tmp_path)}
+    environ["PYTHONPATH"] = str(ROOT / "client")
+    done = subprocess.run(
+        [sys.executable, *program, *command, "ada"],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"counterseal: no gate runs in {state}: start it there with")

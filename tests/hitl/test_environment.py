@@ -79,7 +79,7 @@ def test_a_missing_variable_is_named(load: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
-        ("DEPLOYMENT", "staging", "should be 'local' or 'production'"),
+        ("DEPLOYMENT", "staging", "must be 'local' or 'production'"),
         ("BASE_URL", "gate.example.com", "must be the public address"),
         ("BASE_URL", "https://example.com/gate", "must end after the host"),
         ("DATABASE_URL", "mysql://u@db/x", "must be postgresql://"),

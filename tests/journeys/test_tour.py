@@ -59,7 +59,7 @@ def demo(tmp_path: Path, browser: Browser) -> Iterator[Demo]:
     state = tmp_path / "state"
     copy_installation(state)
     expect.set_options(timeout=WITHIN_MS)
-    with up(state, free_port(), DEMO="1", RILEY_PACE="2") as running:
+    with up(state, free_port(), RILEY="1", RILEY_PACE="2") as running:
         # The store's address is printed after Counterseal's own.
         wait_until(lambda: len(find_addresses(running)) >= 2, 60, lambda: running.said)
         said = find_addresses(running)

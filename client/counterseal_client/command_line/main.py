@@ -14,6 +14,7 @@ from typing import NoReturn
 from ..errors import ApiError, CountersealError, Unreachable, format_errors
 from ..settings import mask_secrets
 from ..terminal.text import Line, Screen, Style, escape_text
+from ..version import __version__
 from . import commands, server_commands
 from .outcomes import ExitCode
 from .sessions import InvalidUsage
@@ -63,6 +64,9 @@ def build_parser() -> CommandParser:
         epilog=f"{server_commands.describe_server_commands()}{EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"%(prog)s {__version__}"
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for found in pkgutil.iter_modules(commands.__path__):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.servers
 def refused(state: Path, port: int, **changes: str) -> str:
     """The one line of a start that could not be."""
     done = subprocess.run(
-        [sys.executable, "manage.py", "up"],
+        [sys.executable, "manage.py", "up", "--demo"],
         cwd=ROOT,
         env=environ(state, port, **changes),
         capture_output=True,

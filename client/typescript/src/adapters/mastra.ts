@@ -11,7 +11,7 @@
 // which any code beside it can send.
 
 import type { Agent } from "@mastra/core/agent";
-import type { ProcessOutputStreamArgs, Processor } from "@mastra/core/processors";
+import type { OutputProcessor, ProcessOutputStreamArgs } from "@mastra/core/processors";
 import { RequestContext } from "@mastra/core/request-context";
 import { standardSchemaToJSONSchema, toStandardSchema } from "@mastra/core/schema";
 import type { PublicSchema } from "@mastra/core/schema";
@@ -105,7 +105,7 @@ const refusedIds = new WeakMap<RequestContext, Set<string>>();
  * An output processor that refuses a message of the model in which two calls have one id:
  * neither is performed. Mastra alone drops the second one without a word.
  */
-export const callIdGuard = {
+export const callIdGuard: OutputProcessor = {
   id: "counterseal-call-ids",
   // After the stream, Mastra shows the first of the two calls alone.
   processOutputStream: async ({
@@ -128,7 +128,7 @@ export const callIdGuard = {
     }
     return abort(new DuplicateCallId(toolCallId).message);
   },
-} satisfies Processor;
+};
 
 /**
  * Go on with the calls of the run that people have decided. Any process may call this, at

@@ -1,0 +1,1 @@
+"""How the product becomes packages: `make dist`."""
