@@ -23,6 +23,7 @@ from .queue import views as queue
 from .recovery import views as restored
 from .request import holding_views
 from .request import views as requests
+from .setup import views as first_steps
 from .standing_grants import views as standing
 from .statistics import views as metrics
 from .stop import views as control
@@ -34,6 +35,7 @@ app_name = "reviews"
 urlpatterns = [
     path("", views.home, name="home"),
     path("sign-in/", views.sign_in, name="sign_in"),
+    path("setup/<str:token>/", first_steps.setup, name="setup"),
     path("sign-out/", views.sign_out, name="sign_out"),
     path("queue/", queue.queue, name="queue"),
     path("events/", events.events, name="events"),

@@ -75,6 +75,11 @@ COMMANDS: Mapping[str, Entry | Mapping[str, Entry]] = {
         "migrate", "bring the database to this release", ("counterseal migrate",)
     ),
     "check": Entry("check", "check the settings", ("counterseal check --deploy",)),
+    "setup-link": Entry(
+        "setup_link",
+        "print a link for the first account, an administrator's",
+        ("counterseal setup-link",),
+    ),
     "restored": Entry(
         "restored",
         "confirm a restored database, one of two people",

@@ -238,6 +238,7 @@ OPEN_ROUTES = {
     "readyz": "that its servers answer",
     "metrics": "figures, to a token of their own",
     "sign_in": "the way in",
+    "setup": "the first account, to who has the link",
     "help": "how it works",
     "jwks": "the public keys of grants",
     "manifest": "how a phone adds the site to its home screen",

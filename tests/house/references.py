@@ -22,7 +22,12 @@ from tests.prove import PROOFS
 # Files of users, of installations, of a run, of others; and one variable of a template.
 ELSEWHERE = (
     *("policy.yaml", "agent.py", "worker.py", "notes.py", "notes.json", "target.json"),
-    *(".claude/settings.json", "settings.json", "counterseal/settings.json"),
+    *(
+        ".claude/settings.json",
+        "settings.json",
+        "counterseal/settings.json",
+        "counterseal/gate.json",
+    ),
     *("var/*", "demo.json", "report.json"),
     *("../shared/data/*", "vectors/*", "libraries/python/tests/test_webhooks.py"),
     *("page.py", "views.py"),  # of any page

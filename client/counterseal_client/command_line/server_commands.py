@@ -16,6 +16,7 @@ NAMES = (
     "beat",
     "migrate",
     "check",
+    "setup-link",
     "restored",
     "people",
     "policy",
