@@ -31,6 +31,7 @@ ELSEWHERE = (
     *("var/*", "demo.json", "report.json"),
     *("../shared/data/*", "vectors/*", "libraries/python/tests/test_webhooks.py"),
     *("page.py", "views.py"),  # of any page
+    "mcp.json",  # of Cursor
     "policy.schema.json",  # beside the page that names it
     "page.html",
 )
