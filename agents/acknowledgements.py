@@ -82,19 +82,19 @@ def _collect_outcome_ids(proposal: Proposal) -> set[str]:
 
     An id cannot be parsed, so the given one is compared with all possible ones.
     """
-    found = {representation.compute_settled_id(proposal.pk)}
+    outcome_ids = {representation.compute_settled_id(proposal.pk)}
     again = _list_retry_times(proposal)
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
-            found.add(representation.compute_offered_id(proposal.pk, fence))
-            found |= {
+            outcome_ids.add(representation.compute_offered_id(proposal.pk, fence))
+            outcome_ids |= {
                 representation.compute_ended_id(proposal.pk, e, fence) for e in ENDED
             }
-            found |= {
+            outcome_ids |= {
                 representation.compute_offered_id(proposal.pk, fence, at)
                 for at in again
             }
-    return found
+    return outcome_ids
 
 
 def _list_retry_times(proposal: Proposal) -> list[datetime]:

@@ -56,13 +56,17 @@ def _match_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
     similar: set[str] = set()
     people = _load_identities() if texts else {}
     for text in texts:
-        exact = {pk for pk, one in people.items() if identities.names_person(text, one)}
+        exact = {
+            pk
+            for pk, identity in people.items()
+            if identities.names_person(text, identity)
+        }
         named |= exact
         if not exact:
             similar |= {
                 p
-                for p, one in people.items()
-                if identities.resembles_identity(text, one)
+                for p, identity in people.items()
+                if identities.resembles_identity(text, identity)
             }
     return named, similar
 

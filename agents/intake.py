@@ -195,11 +195,11 @@ def _list_undeclared(
 def _check_size(body: ActionIn) -> None:
     """Raise TooLarge: every byte of these is redacted, stored and shown to people."""
     state = body.checkpoint.state if body.checkpoint else {}
-    said = body.model_dump(mode="json", exclude={"args", "checkpoint"})
+    texts = body.model_dump(mode="json", exclude={"args", "checkpoint"})
     for what, value, limit in (
         ("The arguments are", body.args, ARGS_LIMIT),
         ("The checkpoint's state is", state, STATE_LIMIT),
-        ("Rationale, evidence and other texts are", said, WORDS_LIMIT),
+        ("Rationale, evidence and other texts are", texts, WORDS_LIMIT),
     ):
         if len(canonical.encode(value)) > limit:
             size = f"{limit // 1024} KiB"
@@ -269,10 +269,10 @@ def _build_delegation(agent: Agent, body: ProposalIn) -> Delegation:
 
 
 def _dump_on_behalf_of(body: ProposalIn) -> dict[str, Any]:
-    said = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
-    if not said.get("properties"):
-        said.pop("properties", None)
-    return said
+    party = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
+    if not party.get("properties"):
+        party.pop("properties", None)
+    return party
 
 
 def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:

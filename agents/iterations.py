@@ -59,8 +59,8 @@ def check_cap(
     """Raise IterationCapReached when a proposal of this tool is one too many. A new
     plan that comes with the proposal itself counts as a change. The caller holds the
     thread's lock. Takes a query only for a tool with a cap."""
-    found = tools.find_current_tool(tool, policy) if policy else None
-    cap = tools.load_definition(found).iteration_cap if found else 0
+    current_tool = tools.find_current_tool(tool, policy) if policy else None
+    cap = tools.load_definition(current_tool).iteration_cap if current_tool else 0
     if not cap:
         return
     agent = thread.agent.slug

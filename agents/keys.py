@@ -62,8 +62,8 @@ def revoke_key(*, key: AgentKey, by: Person) -> None:
     anyone but an administrator or the agent's owner."""
     people.check_owner_or_administrator(key.agent.owner, by)
     now = clock.now()
-    found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
-    if found.update(revoked_at=now):
+    unrevoked = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+    if unrevoked.update(revoked_at=now):
         _log_key_change("agent.key_revoked", key.agent, key.prefix, by)
 
 

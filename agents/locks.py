@@ -44,11 +44,11 @@ _THREAD = PreparedQuery(
 
 def lock_thread(agent: Agent, name: str) -> Thread:
     """Return the agent's thread, locked until the transaction ends. Raises NotFound."""
-    found = _THREAD.fetch_first(agent=agent.pk, name=name)
-    if found is None:
+    thread = _THREAD.fetch_first(agent=agent.pk, name=name)
+    if thread is None:
         raise NotFound
-    found.agent = agent
-    return found
+    thread.agent = agent
+    return thread
 
 
 def lock_outcome(name: str) -> None:
@@ -86,11 +86,11 @@ def lock_delivery(pk: str) -> Delivery:
     if known is None:
         raise NotFound
     endpoint = _select_endpoints().get(pk=known.endpoint_id)
-    found = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
-    if found is None:  # retention deleted it in between
+    delivery = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
+    if delivery is None:  # retention deleted it in between
         raise NotFound
-    found.endpoint = endpoint
-    return found
+    delivery.endpoint = endpoint
+    return delivery
 
 
 def _select_endpoints() -> QuerySet[Endpoint]:

@@ -149,14 +149,16 @@ def _load_facts(
         thread=thread.pk,
         **windows,
     )
-    recent, waiting, checkpoint, revision_key, has_endpoint, found = row
+    recent, waiting, checkpoint, revision_key, has_endpoint, window_rows = row
     return ProposalFacts(
         state,
         AgentUsage(recent, waiting),
         checkpoint or 0,
         revision_key,
         has_endpoint,
-        KnownSums(policy, policies_facts.parse_windows(found)) if policy else None,
+        KnownSums(policy, policies_facts.parse_windows(window_rows))
+        if policy
+        else None,
     )
 
 

@@ -113,7 +113,7 @@ def match_tools(
     `files_*`. `among` defaults to the active policy's tools. Raises InvalidInput for a
     name or pattern that matches none."""
     known = sorted(_list_policy_tools() if among is None else among)
-    found: set[str] = set()
+    names: set[str] = set()
     for pattern in patterns:
         matched = [name for name in known if fnmatchcase(name, pattern)]
         if not matched:
@@ -122,8 +122,8 @@ def match_tools(
                     build_field_error("tool", _describe_unknown_tool(pattern, known))
                 ]
             )
-        found.update(matched)
-    return sorted(found)
+        names.update(matched)
+    return sorted(names)
 
 
 def is_pattern(text: str) -> bool:

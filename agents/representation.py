@@ -160,10 +160,10 @@ def build_proposal_json(
     revision = proposal.current
     request = getattr(proposal, "request", None)
     execution = _find_newest_execution(proposal, request)
-    said = compute_status_word(proposal, request, execution)
+    status = compute_status_word(proposal, request, execution)
     rejected = repeats.find_rejected_request(proposal)
     grant = _build_grant(execution)
-    outcome = _find_outcome_id(proposal, execution, said, grant)
+    outcome = _find_outcome_id(proposal, execution, status, grant)
     return _check_fits_schema(
         {
             "id": proposal.pk,
@@ -171,7 +171,7 @@ def build_proposal_json(
             "tool": proposal.tool_name,
             "revision": revision.number,
             "action_hash": revision.action_hash,
-            "status": said,
+            "status": status,
             "risk": revision.risk,
             "tier": request.tier if request else revision.tier,
             "policy": _build_policy(revision),
@@ -200,7 +200,7 @@ def _check_fits_schema(described: dict[str, Any]) -> dict[str, Any]:
     try:
         ProposalOut.model_validate(described, strict=True)
     except ValidationError as error:
-        places = (".".join(map(str, one["loc"])) for one in error.errors())
+        places = (".".join(map(str, fault["loc"])) for fault in error.errors())
         raise InvalidOutcome(
             proposal=described["id"], places=sorted(set(places))
         ) from error
@@ -210,7 +210,7 @@ def _check_fits_schema(described: dict[str, Any]) -> dict[str, Any]:
 def _find_outcome_id(
     proposal: Proposal,
     execution: Execution | None,
-    said: str,
+    status: str,
     grant: dict[str, Any] | None,
 ) -> str | None:
     """Return the id of what the agent can act upon, or None while there is nothing."""
@@ -218,7 +218,7 @@ def _find_outcome_id(
         return compute_ended_id(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
         return compute_offered_id(proposal.pk, execution.fence, execution.retried_at)
-    return compute_settled_id(proposal.pk) if said in FINAL_STATUSES else None
+    return compute_settled_id(proposal.pk) if status in FINAL_STATUSES else None
 
 
 def _may_have_run(request: ApprovalRequest) -> bool:
@@ -255,8 +255,8 @@ def _build_messages(
 ) -> list[dict[str, Any]]:
     """Build the messages of people and of the agent, redacted. The agent's own are
     stored redacted."""
-    found = rounds.list_sent_messages(request)
-    if not found:
+    messages = rounds.list_sent_messages(request)
+    if not messages:
         return []
     proposal = request.proposal
     redactor = load_redactor(
@@ -268,19 +268,19 @@ def _build_messages(
     )
     return [
         {
-            "from": one.role or FROM_AGENT,
-            "kind": one.kind,
-            "text": redactor.text(one.text) if one.role else one.text,
-            "at": format_timestamp(one.at),
-            "round": one.round,
+            "from": message.role or FROM_AGENT,
+            "kind": message.kind,
+            "text": redactor.text(message.text) if message.role else message.text,
+            "at": format_timestamp(message.at),
+            "round": message.round,
         }
-        for one in found
+        for message in messages
     ]
 
 
 def count_received(described: dict[str, Any]) -> int:
     """How many messages of people a proposal's JSON has: one more wakes the agent."""
-    return sum(one["from"] != FROM_AGENT for one in described["messages"])
+    return sum(message["from"] != FROM_AGENT for message in described["messages"])
 
 
 def _find_newest_execution(

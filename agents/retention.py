@@ -49,11 +49,11 @@ def erase_blobs() -> int:
     sizes."""
     now = clock.now()
     over = now - timedelta(days=settings.COUNTERSEAL.keep_blobs_days)
-    kept = Thread.objects.filter(
+    finished = Thread.objects.filter(
         status=ThreadStatus.FINISHED, wrapped_key__isnull=False, finished_at__lt=over
     )
-    found = kept.select_related("agent").order_by("finished_at")
-    threads = locks.lock_idle_threads(found, CHUNK)
+    oldest = finished.select_related("agent").order_by("finished_at")
+    threads = locks.lock_idle_threads(oldest, CHUNK)
 
     def erase(old: list[Thread]) -> None:
         pks = [thread.pk for thread in old]
@@ -101,8 +101,10 @@ def delete_old_deliveries() -> int:
 def _select_undelivered_subjects() -> QuerySet[OutboxMessage, str]:
     """Select the proposals with an outbox message that is not processed yet. Their
     deliveries are the only record of which endpoints have the event already."""
-    told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, done_at__isnull=True)
-    return told.values_list("subject", flat=True)
+    undelivered = OutboxMessage.objects.filter(
+        topic=PROPOSAL_TOLD, done_at__isnull=True
+    )
+    return undelivered.values_list("subject", flat=True)
 
 
 def _list_alarmed_deliveries() -> list[str]:
@@ -137,7 +139,7 @@ def delete_unused_endpoints() -> int:
     ).exclude(off_why="person")
     oldest = unused.select_related("agent").order_by("created_at")[:CHUNK]
     agents = {place.agent_id: place.agent for place in oldest}
-    for agent in sorted(agents.values(), key=lambda one: one.slug):
+    for agent in sorted(agents.values(), key=lambda agent: agent.slug):
         locks.lock_listeners(agent)
     return unused.filter(agent__in=agents).delete()[0]
 

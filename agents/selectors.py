@@ -42,9 +42,9 @@ def list_own_proposals(
         rows = rows.filter(said=_check_status(status))
     place = cursors.parse_cursor(cursor)
     ordered = cursors.select_after(rows, place, "created_at", newest_first=True)
-    found = list(ordered.select_related("request")[: size + 1])
+    proposals = list(ordered.select_related("request")[: size + 1])
     return ProposalSlice(
-        found[:size], cursors.build_next_cursor(found, size, "created_at")
+        proposals[:size], cursors.build_next_cursor(proposals, size, "created_at")
     )
 
 
@@ -65,8 +65,10 @@ def load_thread(agent: Agent, name: str) -> Thread:
 def list_allowed_tools(agent: Agent) -> list[dict[str, Any]]:
     """List the tools that the agent may propose, that the active policy has, and whose
     risk is within the agent's ceiling, as `ToolOut` objects."""
-    found = (tools.find_current_tool(name) for name in sorted(agent.tools))
-    rows = [(tool.version, tools.load_definition(tool)) for tool in found if tool]
+    current_tools = (tools.find_current_tool(name) for name in sorted(agent.tools))
+    rows = [
+        (tool.version, tools.load_definition(tool)) for tool in current_tools if tool
+    ]
     ceiling = Risk(agent.risk_ceiling).rank
     return [_build_tool(v, d) for v, d in rows if d.risk.rank <= ceiling]
 

@@ -83,12 +83,12 @@ def compute_http_status(stored: StoredAnswer) -> int:
 
 
 def propose_item(
-    request: HttpRequest, agent: Agent, said: dict[str, Any]
+    request: HttpRequest, agent: Agent, raw_item: dict[str, Any]
 ) -> dict[str, Any]:
     """Propose one item of a batch and build its answer. A refused item becomes a
     problem in the answer and does not affect the other items."""
     try:
-        item = _parse_item(said)
+        item = _parse_item(raw_item)
         fill_traceparent(request, item)
         stored = propose_idempotently(agent, item.idempotency_key, item)
     except DomainError as error:
@@ -107,9 +107,9 @@ def propose_item(
     }
 
 
-def _parse_item(said: dict[str, Any]) -> BatchItemIn:
+def _parse_item(raw_item: dict[str, Any]) -> BatchItemIn:
     try:
-        return BatchItemIn.model_validate(said)
+        return BatchItemIn.model_validate(raw_item)
     except ValidationError as error:
         raise InvalidInput(
             errors=[
@@ -140,14 +140,16 @@ def propose(
     agent = get_calling_agent(request)
     fill_traceparent(request, body)
     stored = propose_idempotently(agent, key, body)
-    said = stored.body
+    proposal_json = stored.body
     if wait and stored.replayed:  # a caller that waits needs the current state
-        said = representation.build_proposal_json(
-            load_own_proposal(request, said["id"])
+        proposal_json = representation.build_proposal_json(
+            load_own_proposal(request, proposal_json["id"])
         )
     return mark_replayed(
         stored.replayed,
-        build_proposal_response(said, status=compute_http_status(stored), wait=wait),
+        build_proposal_response(
+            proposal_json, status=compute_http_status(stored), wait=wait
+        ),
     )
 
 

@@ -9,17 +9,17 @@ from agents.models import Agent, AgentKey
 
 def load_agent(slug: str) -> Agent:
     """Return the agent with its owner. Raises CommandError when there is none."""
-    found = Agent.objects.select_related("owner").filter(slug=slug).first()
-    if found is None:
+    agent = Agent.objects.select_related("owner").filter(slug=slug).first()
+    if agent is None:
         raise CommandError(f"There is no agent {slug}.")
-    return found
+    return agent
 
 
 def load_key(agent: Agent, prefix: str) -> AgentKey:
     """Return the agent's key with this prefix, given with or without `cs_`. Raises
     CommandError when there is none."""
     bare = prefix.removeprefix("cs_")
-    found = AgentKey.objects.filter(agent=agent, prefix=bare).first()
-    if found is None:
+    key = AgentKey.objects.filter(agent=agent, prefix=bare).first()
+    if key is None:
         raise CommandError(f"{agent.slug} has no key {prefix}.")
-    return found
+    return key

@@ -190,8 +190,8 @@ def _send_event(delivery: Delivery, body: bytes) -> AttemptResult:
 
 
 def _load_traceparent(delivery: Delivery) -> str:
-    found = Proposal.objects.filter(pk=delivery.proposal)
-    return found.values_list("traceparent", flat=True).first() or ""
+    proposals = Proposal.objects.filter(pk=delivery.proposal)
+    return proposals.values_list("traceparent", flat=True).first() or ""
 
 
 @operation(
@@ -215,17 +215,20 @@ def record_attempt(*, delivery_id: str, attempt: int, answer: AttemptResult) -> 
         error=answer.error,
     )
     _update_endpoint(delivery, answer, now)
-    said: DeliveryColumns = {"last_answer": answer.status, "last_error": answer.error}
+    columns: DeliveryColumns = {
+        "last_answer": answer.status,
+        "last_error": answer.error,
+    }
     if answer.well:
-        _mark_delivered(delivery, said, now)
+        _mark_delivered(delivery, columns, now)
     elif answer.gone or now >= delivery.give_up_at:
-        mark_dead(delivery, said, now)
+        mark_dead(delivery, columns, now)
     else:
         later = min(
             compute_next_attempt(delivery.attempts, answer, now), delivery.give_up_at
         )
         Delivery.objects.filter(pk=delivery.pk).update(
-            **said, next_at=later, busy_until=None
+            **columns, next_at=later, busy_until=None
         )
     failpoints.point("delivery_uncommitted", delivery_id)
 
@@ -246,8 +249,10 @@ def _update_endpoint(delivery: Delivery, answer: AttemptResult, now: datetime) -
         Callback.objects.filter(pk=delivery.proposal, url=delivery.url).delete()
 
 
-def _mark_delivered(delivery: Delivery, said: DeliveryColumns, now: datetime) -> None:
-    _end_delivery(delivery, "deliver", said, now)
+def _mark_delivered(
+    delivery: Delivery, columns: DeliveryColumns, now: datetime
+) -> None:
+    _end_delivery(delivery, "deliver", columns, now)
     outcome = delivery.payload["data"]["outcome"]
     if outcome is not None:
         proposal = Proposal.objects.get(pk=delivery.proposal)
@@ -267,17 +272,17 @@ def _select_dead(endpoint: Endpoint) -> QuerySet[Delivery]:
     return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
 
 
-def mark_dead(delivery: Delivery, said: DeliveryColumns, now: datetime) -> None:
+def mark_dead(delivery: Delivery, columns: DeliveryColumns, now: datetime) -> None:
     """End a delivery without success and raise the alarm of its endpoint. Caller holds
     the delivery's lock."""
-    _end_delivery(delivery, "give_up", said, now)
+    _end_delivery(delivery, "give_up", columns, now)
     _raise_alarm(AlarmKind.DELIVERY_DEAD, delivery, delivery.endpoint_id, now)
 
 
 def _end_delivery(
-    delivery: Delivery, event: str, said: DeliveryColumns, now: datetime
+    delivery: Delivery, event: str, columns: DeliveryColumns, now: datetime
 ) -> None:
-    changes = {**said, "busy_until": None, "ended_at": now}
+    changes = {**columns, "busy_until": None, "ended_at": now}
     transitions.delivery.apply(
         delivery, event, actor=POST_ACTOR, now=now, changes=changes
     )

@@ -68,8 +68,8 @@ def renew_secret(*, endpoint_id: str, by: Person) -> str:
     Raises NotFound, also when another call renewed the secret meanwhile."""
     endpoint, now = _load_endpoint(endpoint_id), clock.now()
     secret = _create_secret()
-    found = Endpoint.objects.filter(pk=endpoint.pk, secret=endpoint.secret)
-    if not found.update(
+    unchanged = Endpoint.objects.filter(pk=endpoint.pk, secret=endpoint.secret)
+    if not unchanged.update(
         secret=_seal_secret(endpoint.pk, secret),
         former=endpoint.secret,
         former_until=now + SECRET_OVERLAP,
@@ -91,8 +91,8 @@ def switch_on(*, endpoint_id: str, by: Person) -> None:
     """Send to an endpoint again, at once even if it had asked for a rest. Raises
     NotFound."""
     endpoint, now = _load_endpoint(endpoint_id), clock.now()
-    found = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=False)
-    if found.update(off_at=None, off_why="", rest_until=None):
+    disabled = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=False)
+    if disabled.update(off_at=None, off_why="", rest_until=None):
         _log_endpoint_change("endpoint.switched_on", endpoint, by, now)
 
 
@@ -101,8 +101,8 @@ def mark_switched_off(
 ) -> None:
     """Switch off an endpoint and log it, unless it is off already. `why` is "person" or
     "gone". Caller holds a transaction."""
-    found = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=True)
-    if found.update(off_at=now, off_why=why):
+    enabled = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=True)
+    if enabled.update(off_at=now, off_why=why):
         log.append(
             "endpoint.switched_off",
             actor=actor,
@@ -132,8 +132,8 @@ def check_new_url(agent: Agent, url: str) -> None:
 
 def _check_named_count(agent: Agent) -> None:
     if agent.endpoints.filter(by_proposal=True).count() >= MAX_NAMED:
-        said = f"an agent's proposals may name at most {MAX_NAMED} URLs"
-        raise InvalidInput(errors=[build_field_error("callback_url", said)])
+        rule = f"an agent's proposals may name at most {MAX_NAMED} URLs"
+        raise InvalidInput(errors=[build_field_error("callback_url", rule)])
 
 
 def check_url(url: str, path: str) -> addresses.Target:
@@ -206,10 +206,10 @@ def _create_endpoint(
 
 def list_secrets(endpoint: Endpoint, now: datetime) -> list[str]:
     """List the secrets that sign a delivery at this time, the newest first."""
-    kept = [endpoint.secret]
+    sealed_secrets = [endpoint.secret]
     if endpoint.former is not None and endpoint.former_until is not None:
-        kept += [endpoint.former] if endpoint.former_until > now else []
-    return [_open_secret(endpoint.pk, bytes(one)) for one in kept]
+        sealed_secrets += [endpoint.former] if endpoint.former_until > now else []
+    return [_open_secret(endpoint.pk, bytes(sealed)) for sealed in sealed_secrets]
 
 
 def _create_secret() -> str:
@@ -235,10 +235,10 @@ def _format_seal_context(endpoint_id: str) -> bytes:
 
 
 def _load_endpoint(endpoint_id: str) -> Endpoint:
-    found = Endpoint.objects.select_related("agent").filter(pk=endpoint_id).first()
-    if found is None:
+    endpoint = Endpoint.objects.select_related("agent").filter(pk=endpoint_id).first()
+    if endpoint is None:
         raise NotFound
-    return found
+    return endpoint
 
 
 def _log_endpoint_change(

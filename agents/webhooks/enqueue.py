@@ -31,8 +31,8 @@ def enqueue_deliveries(*, message: OutboxMessage) -> list[str]:
     locks.lock_outcome(event)
     proposal, now = Proposal.objects.get(pk=message.subject), clock.now()
     places = _collect_endpoints(proposal)
-    told = Delivery.objects.filter(event=event, endpoint__in=list(places))
-    there = set(told.values_list("endpoint_id", flat=True))
+    existing = Delivery.objects.filter(event=event, endpoint__in=list(places))
+    there = set(existing.values_list("endpoint_id", flat=True))
     payload = payloads.build_payload(message, proposal)
     rows = [
         Delivery(

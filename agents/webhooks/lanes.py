@@ -95,10 +95,10 @@ def list_due_slow() -> list[str]:
 def list_first_in_lanes(delivery_ids: Iterable[str]) -> list[str]:
     """List the deliveries to start in the lanes of these new ones. A lane with one in
     flight gets none: the task that sends it continues with the lane."""
-    found = [
+    firsts = [
         pk for new in delivery_ids for pk in list_next_in_lane(new) or list_due_slow()
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(firsts))
 
 
 def list_next_in_lane(delivery_id: str) -> list[str]:
@@ -121,8 +121,8 @@ def is_busy(endpoint: Endpoint) -> bool:
     if endpoint.by_proposal and not is_slow(endpoint):
         agent, answers = endpoint.agent_id, Q(endpoint__slow_since__isnull=True)
         place = answers & Q(endpoint__agent=agent, endpoint__by_proposal=True)
-    found = Delivery.objects.filter(place, status=DeliveryStatus.WAITING)
-    return found.filter(busy_until__gt=clock.ClockTimestamp()).exists()
+    waiting = Delivery.objects.filter(place, status=DeliveryStatus.WAITING)
+    return waiting.filter(busy_until__gt=clock.ClockTimestamp()).exists()
 
 
 def list_overdue() -> list[str]:

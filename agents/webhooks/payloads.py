@@ -118,7 +118,7 @@ def _describe_faults(error: Exception) -> str:
     """Name the faulty fields without their values."""
     if not isinstance(error, ValidationError):
         return "not JSON"
-    places = (".".join(map(str, one["loc"])) for one in error.errors())
+    places = (".".join(map(str, fault["loc"])) for fault in error.errors())
     return ", ".join(dict.fromkeys(places))[:200]
 
 
@@ -158,13 +158,13 @@ def _build_decision(
     words with the proposal."""
     if request is None:
         return None
-    said = representation.build_decision(request, proposal.current)
-    if said is None:
+    decision = representation.build_decision(request, proposal.current)
+    if decision is None:
         return None
-    known = said["reason_code"] in set(ReasonCode)
+    known = decision["reason_code"] in set(ReasonCode)
     return {
-        "verdict": said["verdict"],
-        "reason_code": said["reason_code"] if known else None,
-        "by_role": said["by_role"],
-        "decided_at": said["decided_at"],
+        "verdict": decision["verdict"],
+        "reason_code": decision["reason_code"] if known else None,
+        "by_role": decision["by_role"],
+        "decided_at": decision["decided_at"],
     }

@@ -30,11 +30,11 @@ MAX_AT_ONCE = 200  # deliveries that one click sends again
 def give_up_overdue() -> int:
     """Mark as dead the deliveries that waited for a switched-off endpoint until their
     time was over; return how many."""
-    found = Delivery.objects.filter(
+    waiting = Delivery.objects.filter(
         pk__in=lanes.list_overdue(), status=DeliveryStatus.WAITING
     )
     now = clock.now()
-    rows = locks.lock_deliveries(found)
+    rows = locks.lock_deliveries(waiting)
 
     def end(overdue: list[Delivery]) -> None:
         for row in overdue:

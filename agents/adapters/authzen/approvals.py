@@ -85,11 +85,11 @@ class Approval:
 
 def build_checkpoint(evaluation_id: str, access: AccessTuple) -> CheckpointIn:
     """Build the checkpoint that keeps the tuple of an access request."""
-    kept = canonical.encode({"evaluation_id": evaluation_id, **access.build_json()})
+    blob = canonical.encode({"evaluation_id": evaluation_id, **access.build_json()})
     return CheckpointIn(
         summary=SUMMARY,
         state={"evaluation_id": evaluation_id},
-        blob=base64.b64encode(kept).decode(),
+        blob=base64.b64encode(blob).decode(),
         resume_at="evaluate again",
     )
 
@@ -105,8 +105,8 @@ def load_stored_access(proposal: Proposal) -> StoredAccess | None:
     blob = checkpoints.decrypt_blob(checkpoint) if checkpoint else None
     if blob is None:
         return None
-    kept = json.loads(blob)
-    return StoredAccess(kept.pop("evaluation_id"), AccessTuple(**kept))
+    members = json.loads(blob)
+    return StoredAccess(members.pop("evaluation_id"), AccessTuple(**members))
 
 
 _GRANTS = Grant.objects.select_related(

@@ -29,9 +29,9 @@ LIFETIME = timedelta(minutes=10)
 def create_evaluation_id() -> str:
     """A new id of an evaluation, which may also name a run. One in 50,000 ids has the
     shape of an IBAN or a phone number, which no name of a run may have."""
-    while redaction.list_kinds(found := ids.new("e")):
+    while redaction.list_kinds(evaluation_id := ids.new("e")):
         pass
-    return found
+    return evaluation_id
 
 
 def build_access_request(
@@ -40,7 +40,7 @@ def build_access_request(
     """Build `context.access_request` of a requestable denial."""
     expires_at = now + LIFETIME
     here = settings.COUNTERSEAL.base_url
-    said = representation.format_timestamp(expires_at)
+    expiry = representation.format_timestamp(expires_at)
     claims = {
         "iss": here,
         "aud": here,
@@ -48,14 +48,14 @@ def build_access_request(
         "iat": int(now.timestamp()),
         "exp": int(expires_at.timestamp()),
         "evaluation_id": evaluation_id,
-        "denial_expires_at": said,
+        "denial_expires_at": expiry,
         "client_id": agent,
         "binding_context_members": sorted(access.context),
         "binding_hash": access.compute_hash(),
     }
     return {
         "endpoint": f"{here}/access/v1/requests",
-        "expires_at": said,
+        "expires_at": expiry,
         "binding_token": tokens.sign_claims(claims, typ=BINDING_TYPE),
     }
 

@@ -69,9 +69,9 @@ def build_access_tuple(body: EvaluationIn | AccessRequestIn) -> AccessTuple:
     profile: the key says which agent it is."""
     subject = body.subject.model_dump(exclude_unset=True)
     if "act" in subject.get("properties", {}):
-        kept = {k: v for k, v in subject["properties"].items() if k != "act"}
-        subject = {**subject, "properties": kept}
-        if not kept:
+        properties = {k: v for k, v in subject["properties"].items() if k != "act"}
+        subject = {**subject, "properties": properties}
+        if not properties:
             del subject["properties"]
     context = body.context.model_dump(exclude_unset=True, exclude_none=True)
     return AccessTuple(
@@ -128,13 +128,13 @@ def replace_action(
         action = _replace_member(access.action, "properties", args)
         return replace(access, action=action, context=context)
     given = access.action.get("properties", {})
-    kept = {k: v for k, v in args.items() if k in given}
-    rest = {k: v for k, v in args.items() if k not in given and k != "id"}
-    resource = _replace_member(access.resource, "properties", rest)
+    action_args = {k: v for k, v in args.items() if k in given}
+    resource_args = {k: v for k, v in args.items() if k not in given and k != "id"}
+    resource = _replace_member(access.resource, "properties", resource_args)
     return replace(
         access,
         resource={**resource, "id": args.get("id")},
-        action=_replace_member(access.action, "properties", kept),
+        action=_replace_member(access.action, "properties", action_args),
         context=context,
     )
 
@@ -149,11 +149,11 @@ def _replace_member(entity: JsonObject, name: str, value: JsonObject) -> JsonObj
 def check_actor(agent: Agent, body: EvaluationIn | AccessRequestIn) -> None:
     """Raise InvalidInput for an actor that the key does not prove: another agent, or a
     chain of several actors."""
-    said = body.subject.properties.get("act")
-    if said is not None:
+    act = body.subject.properties.get("act")
+    if act is not None:
         path = "subject.properties.act"
-        sub = said.get("sub") if isinstance(said, dict) else None
-        nested = said.get("act") if isinstance(said, dict) else None
+        sub = act.get("sub") if isinstance(act, dict) else None
+        nested = act.get("act") if isinstance(act, dict) else None
         _check_own_name(agent, sub, f"{path}.sub")
         _check_no_chain(nested, f"{path}.act")
     actor = body.client.actor if isinstance(body, AccessRequestIn) else None
@@ -204,9 +204,9 @@ def _build_on_behalf_of(agent: Agent, subject: JsonObject) -> OnBehalfOf | None:
     properties = subject.get("properties", {})
     if (kind, name) == ("agent", agent.slug) and not properties:
         return None
-    said = {"kind": _KINDS.get(kind, kind), "id": name, "properties": properties}
+    party = {"kind": _KINDS.get(kind, kind), "id": name, "properties": properties}
     try:
-        return OnBehalfOf.model_validate(said)
+        return OnBehalfOf.model_validate(party)
     except ValidationError as error:
         raise _refuse("subject.properties", error.errors()[0]["msg"]) from None
 

@@ -69,15 +69,15 @@ class _Evaluation:
         attempt: DomainError | None = None,
         **members: Any,
     ) -> AccessDecision:
-        said: dict[str, Any] = {
+        denial: dict[str, Any] = {
             "reason": answer.reason,
             "next_action": answer.next_action,
         }
         if answer.retry_after is not None:
-            said["retry_after"] = answer.retry_after
+            denial["retry_after"] = answer.retry_after
         if attempt is not None:
-            said["reason_user"] = {"403": _describe_attempt(attempt)}
-        context = self.build_context(**said, **members)
+            denial["reason_user"] = {"403": _describe_attempt(attempt)}
+        context = self.build_context(**denial, **members)
         return AccessDecision(False, context, attempt)
 
 
@@ -176,5 +176,5 @@ def _build_redeem_obligation(grant: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_attempt(attempt: DomainError) -> str:
-    said = [f"{fault['path']}: {fault['message']}" for fault in attempt.errors]
-    return " ".join([attempt.detail, *said])
+    faults = [f"{fault['path']}: {fault['message']}" for fault in attempt.errors]
+    return " ".join([attempt.detail, *faults])

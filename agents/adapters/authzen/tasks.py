@@ -85,9 +85,9 @@ def submit_request(
 
 
 def _build_call_key(header: str | None, body: AccessRequestIn) -> CallKey:
-    said = body.model_dump(mode="json", exclude_unset=True)
+    body_json = body.model_dump(mode="json", exclude_unset=True)
     denied = body.denial.evaluation_id if body.denial else None
-    return intake.parse_call_key(header or denied, "POST", PATH, said)
+    return intake.parse_call_key(header or denied, "POST", PATH, body_json)
 
 
 def _build_input(
@@ -169,8 +169,11 @@ def _build_display(described: Mapping[str, Any], status: str) -> dict[str, str]:
     decision = described["decision"]
     reason = decision["reason"] or decision["reason_code"] if decision else None
     rules = " ".join(rule["text"] for rule in described["policy"]["rules"])
-    said = rules if described["status"] == "blocked" else reason
-    return {"title": TITLES[status], **({"description": said} if said else {})}
+    description = rules if described["status"] == "blocked" else reason
+    return {
+        "title": TITLES[status],
+        **({"description": description} if description else {}),
+    }
 
 
 def _build_result(

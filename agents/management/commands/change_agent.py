@@ -60,7 +60,9 @@ def _resolve_tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | Non
     that the policy no longer has can still be removed."""
     if not (options["tools"] or options["added"] or options["removed"]):
         return None
-    kept = registry.match_tools(options["tools"]) if options["tools"] else agent.tools
+    allowed = (
+        registry.match_tools(options["tools"]) if options["tools"] else agent.tools
+    )
     added = registry.match_tools(options["added"])
     removed = registry.match_tools(options["removed"], among=agent.tools)
-    return sorted({*kept, *added} - set(removed))
+    return sorted({*allowed, *added} - set(removed))

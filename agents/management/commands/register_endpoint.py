@@ -37,6 +37,6 @@ class Command(BaseCommand):
                 agent=agent, url=options["url"], by=by
             )
         except DomainError as error:
-            said = "; ".join(one["message"] for one in error.errors)
-            raise CommandError(said or error.detail) from error
+            messages = "; ".join(fault["message"] for fault in error.errors)
+            raise CommandError(messages or error.detail) from error
         self.stdout.write(secret)
