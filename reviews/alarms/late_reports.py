@@ -37,7 +37,7 @@ _IDENTITY_FIELDS = ("fence", "status", "action_hash", "result_digest", "code")
 def record_report(
     execution: Execution,
     *,
-    said: Mapping[str, Any],
+    columns: Mapping[str, Any],
     actor: log.Actor,
     now: datetime,
     counted: bool = False,
@@ -45,7 +45,7 @@ def record_report(
     """Store a report and raise the alarm that it causes; None for one that only repeats
     what is known.
 
-    `said` holds the report's columns. `counted` means that the report also became the
+    `columns` are those of the report. `counted` means that the report also became the
     recorded outcome. Caller holds the execution's lock, and takes no other after this.
     """
     report = LateReport(
@@ -56,7 +56,7 @@ def record_report(
         actor_kind=actor.kind,
         actor_id=actor.id,
         at=now,
-        **said,
+        **columns,
     )
     if not counted and (
         _matches_record(execution, report) or _is_already_kept(execution, report)
@@ -72,10 +72,10 @@ def record_report(
     return report
 
 
-def is_repeat(execution: Execution, said: Mapping[str, Any]) -> bool:
+def is_repeat(execution: Execution, columns: Mapping[str, Any]) -> bool:
     """Whether a report with these columns only repeats what is recorded under its
     fence. Caller holds the execution's lock."""
-    return _matches_record(execution, LateReport(execution=execution, **said))
+    return _matches_record(execution, LateReport(execution=execution, **columns))
 
 
 def select_done_reports(execution: Execution) -> QuerySet[LateReport]:
@@ -120,8 +120,8 @@ def _has_same_result(execution: Execution, report: LateReport) -> bool:
 
 def _is_already_kept(execution: Execution, report: LateReport) -> bool:
     same = {name: getattr(report, name) for name in _IDENTITY_FIELDS}
-    kept = execution.late_reports
-    return kept.filter(**same).exists() or kept.count() >= MAX_KEPT_REPORTS
+    reports = execution.late_reports
+    return reports.filter(**same).exists() or reports.count() >= MAX_KEPT_REPORTS
 
 
 def _choose_alarm_kind(execution: Execution, report: LateReport) -> AlarmKind | None:
@@ -172,7 +172,7 @@ def _is_harmless(execution: Execution, report: LateReport) -> bool:
 
 
 def _build_alarm_data(execution: Execution, report: LateReport) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "reported": report.status,
         "recorded": execution.status,
         "fence": report.fence,
@@ -180,9 +180,9 @@ def _build_alarm_data(execution: Execution, report: LateReport) -> dict[str, Any
         "taken": report.counted,
     }
     if report.action_hash != execution.grant.action_hash:
-        found["granted_hash"] = execution.grant.action_hash
-        found["reported_hash"] = report.action_hash
-    return found
+        facts["granted_hash"] = execution.grant.action_hash
+        facts["reported_hash"] = report.action_hash
+    return facts
 
 
 def _log_late_report(

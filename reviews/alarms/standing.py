@@ -105,7 +105,7 @@ def _apply_transition(
     person: Person,
     now: datetime,
     changes: dict[str, Any],
-    **said: Any,
+    private: dict[str, str] | None = None,
 ) -> None:
     transitions.alarm.apply(
         alarm,
@@ -113,8 +113,8 @@ def _apply_transition(
         actor=build_actor(person),
         now=now,
         changes=changes,
-        data={"code": str(alarm.kind), "subject": alarm.subject},
-        **said,
+        data=_build_log_data(alarm),
+        private=private,
     )
 
 
@@ -150,8 +150,8 @@ def raise_alarm(
         opened_at=now,
         last_seen_at=now,
     )
-    said = _build_log_data(alarm) | {"facts": dict(data)}
-    return transitions.alarm.create(alarm, "raise", actor=actor, now=now, data=said)
+    log_data = _build_log_data(alarm) | {"facts": dict(data)}
+    return transitions.alarm.create(alarm, "raise", actor=actor, now=now, data=log_data)
 
 
 def _repeat_alarm(alarm: Alarm, now: datetime, actor: log.Actor) -> Alarm:
@@ -247,8 +247,8 @@ def raise_for_refusal(execution: Execution, *, code: str, now: datetime) -> None
 def find_request_facts(execution: Execution) -> dict[str, Any]:
     """The request of the execution, and its version, for the facts of an alarm."""
     asked = ApprovalRequest.objects.filter(proposal=execution.proposal_id)
-    found = asked.values_list("pk", "version").first()
-    return dict(zip(("request", "version"), found, strict=True)) if found else {}
+    row = asked.values_list("pk", "version").first()
+    return dict(zip(("request", "version"), row, strict=True)) if row else {}
 
 
 def was_promised(execution: Execution) -> bool:
@@ -327,8 +327,8 @@ def exclude_alarmed_requests(
     subject = Concat(
         OuterRef("pk"), Value(" v"), OuterRef("version"), output_field=TextField()
     )
-    said = Alarm.objects.filter(kind=AlarmKind.WITHOUT_VOTES, subject=subject)
-    return requests.filter(~Exists(said))
+    alarms = Alarm.objects.filter(kind=AlarmKind.WITHOUT_VOTES, subject=subject)
+    return requests.filter(~Exists(alarms))
 
 
 BROKER = "broker"

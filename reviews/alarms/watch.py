@@ -84,10 +84,10 @@ class _LacksVotes(Func):
 
 def select_refused(now: datetime) -> QuerySet[Execution]:
     """Executions that were approved or announced, and refused before they ran."""
-    found = Execution.objects.filter(
+    refused = Execution.objects.filter(
         status=ExecutionStatus.REFUSED, finished_at__gt=now - HORIZON
     ).exclude(code__in=DELIBERATE_CODES)
-    return _filter_promised(_exclude_alarmed(found, AlarmKind.NEVER_EXECUTED))
+    return _filter_promised(_exclude_alarmed(refused, AlarmKind.NEVER_EXECUTED))
 
 
 def select_stuck(now: datetime) -> QuerySet[Execution]:
@@ -95,13 +95,13 @@ def select_stuck(now: datetime) -> QuerySet[Execution]:
     window. Those that came back with a backup may have run, so they are left out."""
     until = restore_epochs.load_backup_cutoff().until
     own = Q() if until is None else Q(proposal__created_at__gte=until)
-    found = Execution.objects.filter(
+    overdue = Execution.objects.filter(
         own,
         status=ExecutionStatus.QUEUED,
         due_at__lt=now - GRACE,
         grant__expires_at__lt=now - GRACE,
     )
-    return _filter_promised(_exclude_alarmed(found, AlarmKind.NEVER_EXECUTED))
+    return _filter_promised(_exclude_alarmed(overdue, AlarmKind.NEVER_EXECUTED))
 
 
 def select_not_taken_up(now: datetime) -> QuerySet[Execution]:
@@ -110,7 +110,7 @@ def select_not_taken_up(now: datetime) -> QuerySet[Execution]:
     purpose."""
     ends = F("grant__expires_at")
     past_half = Q(due_at__lt=Value(now) + (Value(now) - ends))
-    found = Execution.objects.filter(
+    waiting = Execution.objects.filter(
         past_half | Q(due_at__lt=now - TAKE_UP),
         status=ExecutionStatus.QUEUED,
         attempts=0,
@@ -119,18 +119,18 @@ def select_not_taken_up(now: datetime) -> QuerySet[Execution]:
     )
     held_back = sequence.build_waiting_condition() | scope.build_paused_condition()
     return _filter_promised(
-        _exclude_alarmed(found.exclude(held_back), AlarmKind.NOT_TAKEN_UP)
+        _exclude_alarmed(waiting.exclude(held_back), AlarmKind.NOT_TAKEN_UP)
     )
 
 
 def select_ungranted(now: datetime) -> QuerySet[Execution]:
     """Executions that began although their grant was never spent."""
-    found = Execution.objects.filter(
+    begun = Execution.objects.filter(
         ~Q(grant__status=GrantStatus.SPENT),
         grant__expires_at__gt=now - HORIZON,
         status__in=[s for s in ExecutionStatus if s not in NOT_BEGUN],
     )
-    return _exclude_alarmed(found, AlarmKind.WITHOUT_GRANT)
+    return _exclude_alarmed(begun, AlarmKind.WITHOUT_GRANT)
 
 
 def build_altered_search(status: ExecutionStatus) -> AlarmSearch:
@@ -138,7 +138,7 @@ def build_altered_search(status: ExecutionStatus) -> AlarmSearch:
     that were granted or logged."""
 
     def search(now: datetime) -> QuerySet[Execution]:
-        found = Execution.objects.annotate(
+        altered = Execution.objects.annotate(
             stored=_StoredHash("grant__revision__canonical"),
             logged=log_hashes.select_logged_hash(),
         ).filter(
@@ -147,7 +147,7 @@ def build_altered_search(status: ExecutionStatus) -> AlarmSearch:
             | ~Q(logged=F("grant__action_hash")),
             status=status,
         )
-        return _exclude_alarmed(found, AlarmKind.OTHER_BYTES)
+        return _exclude_alarmed(altered, AlarmKind.OTHER_BYTES)
 
     return search
 
@@ -161,7 +161,7 @@ def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
             "proposal__request__version",
             "proposal__request__action_hash",
         )
-        found = Execution.objects.annotate(
+        unvoted = Execution.objects.annotate(
             lacks=_LacksVotes(asked, F(version), F(action_hash))
         ).filter(
             Q(lacks=True) | ~Q(proposal__request__status=RequestStatus.AUTHORIZED),
@@ -169,7 +169,7 @@ def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
             proposal__request__isnull=False,
         )
         # Rewritten bytes are others than those in the records of their votes.
-        return _exclude_alarmed(found, AlarmKind.WITHOUT_VOTES, AlarmKind.OTHER_BYTES)
+        return _exclude_alarmed(unvoted, AlarmKind.WITHOUT_VOTES, AlarmKind.OTHER_BYTES)
 
     return search
 
@@ -178,10 +178,10 @@ def select_unvoted_requests(now: datetime) -> QuerySet[ApprovalRequest]:
     """Requests that are authorized without their votes and without an execution.
     Counterseal queues one whenever it authorizes a request."""
     queued = Execution.objects.filter(proposal=OuterRef("proposal"))
-    found = ApprovalRequest.objects.filter(
+    authorized = ApprovalRequest.objects.filter(
         ~Exists(queued), status=RequestStatus.AUTHORIZED, settled_at__gt=now - HORIZON
     ).annotate(lacks=_LacksVotes(F("pk"), F("version"), F("action_hash")))
-    return exclude_alarmed_requests(found.filter(lacks=True)).order_by()
+    return exclude_alarmed_requests(authorized.filter(lacks=True)).order_by()
 
 
 def select_denied(now: datetime) -> QuerySet[Execution]:
@@ -191,11 +191,11 @@ def select_denied(now: datetime) -> QuerySet[Execution]:
     about = Alarm.objects.filter(
         dealt, subject=OuterRef("execution"), kind__in=ABOUT_REPORTS
     )
-    said = LateReport.objects.filter(
+    reports = LateReport.objects.filter(
         ~Exists(about), at__gt=now - HORIZON, status="succeeded", counted=False
     )
     return Execution.objects.filter(
-        pk__in=said.values("execution"),
+        pk__in=reports.values("execution"),
         status__in=[*WITHOUT_EFFECT, ExecutionStatus.UNKNOWN],
     ).order_by()
 
@@ -239,8 +239,8 @@ def _exclude_alarmed(
     rows: QuerySet[Execution], *kinds: AlarmKind
 ) -> QuerySet[Execution]:
     """Exclude executions that ever had an alarm of these kinds: it was dealt with."""
-    said = Alarm.objects.filter(subject=OuterRef("pk"), kind__in=kinds)
-    return rows.filter(~Exists(said)).order_by()
+    alarms = Alarm.objects.filter(subject=OuterRef("pk"), kind__in=kinds)
+    return rows.filter(~Exists(alarms)).order_by()
 
 
 def _filter_promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
@@ -257,9 +257,9 @@ def sweep_alarms() -> int:
     Returns how many changed. Concurrent runs are safe."""
     now, changed = clock.now(), 0
     for kind, name, search in SEARCHES:
-        found = search(now).values_list("pk", flat=True)[:CHUNK]
+        execution_ids = search(now).values_list("pk", flat=True)[:CHUNK]
         raising = partial(_raise_found, kind, name, search)
-        changed += sweeps.run_each(raising, found)
+        changed += sweeps.run_each(raising, execution_ids)
     unvoted = select_unvoted_requests(now).values_list("pk", flat=True)[:CHUNK]
     changed += sweeps.run_each(_raise_unvoted, unvoted)
     for kind in RESOLUTIONS:
@@ -359,8 +359,8 @@ def _list_closed_by_person(vain: dict[str, int]) -> set[str]:
     closed = Alarm.objects.filter(
         kind=KIND, subject__in=vain, closed_how=ClosedHow.PERSON
     )
-    said = closed.values_list("subject", "data__version")
-    return {subject for subject, number in said if vain[subject] == number}
+    versions = closed.values_list("subject", "data__version")
+    return {subject for subject, number in versions if vain[subject] == number}
 
 
 @operation(
@@ -370,11 +370,11 @@ def raise_undecidable(*, request_id: str) -> bool:
     """Raise the alarm for one request, unless people can decide it by now. Returns
     whether it was raised. Raises NotFound."""
     request = locks.lock_request(request_id)
-    found = next(voters.list_undecidable_requests(request.pk), None)
-    if found is None:
+    undecidable = next(voters.list_undecidable_requests(request.pk), None)
+    if undecidable is None:
         return False
-    _, number, lacking = found
-    people = voters.list_voters(request.queue_id)
+    _, number, lacking = undecidable
+    voters_left = voters.list_voters(request.queue_id)
     raise_alarm(
         KIND,
         subject=request.pk,
@@ -382,7 +382,7 @@ def raise_undecidable(*, request_id: str) -> bool:
         data={"version": number, "lacking": str(lacking)},
         now=clock.now(),
         # If its queue has no supervisor left, the alarm goes to all supervisors.
-        of_queue=any(one.role is Role.SUPERVISOR for one in people),
+        of_queue=any(voter.role is Role.SUPERVISOR for voter in voters_left),
     )
     return True
 

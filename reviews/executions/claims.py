@@ -49,8 +49,8 @@ def _find_restore_reason(
     opaque = execution.execution_class is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
         return None  # the service knows its only key
-    found = uncertain.find_uncertain_outcome(execution, state.backup)
-    return found if opaque or found is uncertain.OTHER_VERSION else None
+    outcome = uncertain.find_uncertain_outcome(execution, state.backup)
+    return outcome if opaque or outcome is uncertain.OTHER_VERSION else None
 
 
 def is_untouched(execution: Execution, state: GateState) -> bool:
@@ -102,8 +102,8 @@ def _compute_redeem_digest(execution: Execution, key: str) -> str:
     """Digest of the key for one claim. It covers the fence, because a claim without a
     key leaves this column as it is."""
     agent = execution.grant.proposal.agent
-    said = [agent, execution.pk, execution.fence, key]
-    return canonical.digest(canonical.encode(said))
+    parts = [agent, execution.pk, execution.fence, key]
+    return canonical.digest(canonical.encode(parts))
 
 
 EXECUTOR_ACTOR = finish.EXECUTOR_ACTOR

@@ -103,9 +103,9 @@ def take_readings(execution: Execution) -> list[StateReading]:
     facts: RecheckFacts | None = execution.recheck_facts
     if facts is None:
         return []
-    found = list(facts.readings)
+    readings = list(facts.readings)
     facts.readings.clear()
-    return found
+    return readings
 
 
 def load_fenced_execution(execution_id: str, fence: int) -> Execution:

@@ -187,8 +187,8 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
         people=[row.reviewer_id for row in ballot.cast] if ballot else [],
     )
     restore_epochs.check_not_restored(state.halted)  # guard: restored-since
-    is_open, *found = rows[0][:5]
-    seen = _SeenRequest(*found)
+    is_open, *request_columns = rows[0][:5]
+    seen = _SeenRequest(*request_columns)
     deciders = permissions.collect_deciders(row[5:] for row in rows)
     # guard: last-approvers
     # guard: last-window
@@ -307,13 +307,13 @@ def _find_standing_refusal(
 ) -> Refusal | None:
     """The standing grant was issued through Counterseal, which never changes and is not
     checked `again`, and still holds."""
-    found = uses.load_standing_grant(execution)
-    if found is None:
+    standing = uses.load_standing_grant(execution)
+    if standing is None:
         return None
     # guard: standing-use-recorded
-    if not again and not uses.is_recorded(*found):
+    if not again and not uses.is_recorded(*standing):
         return UNRECORDED_STANDING
-    return STANDING_REVOKED if uses.is_revoked(*found) else None
+    return STANDING_REVOKED if uses.is_revoked(*standing) else None
 
 
 def _reread_state(
@@ -385,22 +385,22 @@ def describe_tightening(revision: Revision, asked: Evaluation) -> str:
     new = [
         rule for rule in asked.rules if (rule.id, rule.text, rule.effect) not in known
     ]
-    said = [f"{rule.id} ({rule.effect}): {rule.text}" for rule in new]
-    if not said and _describe_people(asked) != _describe_people(was):
-        said = [
+    causes = [f"{rule.id} ({rule.effect}): {rule.text}" for rule in new]
+    if not causes and _describe_people(asked) != _describe_people(was):
+        causes = [
             f"It asks for {_describe_people(asked)}; "
             f"this was for {_describe_people(was)}."
         ]
-    if not said and asked.queue != was.queue:
-        said = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
-    if not said and asked.step_up:
-        said = ["It requires everybody who approves to enter their password."]
-    return " ".join(said) or "The people who approved are too few or of other roles."
+    if not causes and asked.queue != was.queue:
+        causes = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
+    if not causes and asked.step_up:
+        causes = ["It requires everybody who approves to enter their password."]
+    return " ".join(causes) or "The people who approved are too few or of other roles."
 
 
 def _describe_people(evaluation: Evaluation) -> str:
-    found = [f"{step.required} {step.role}" for step in evaluation.steps]
-    return " and ".join(found) or "nobody"
+    steps = [f"{step.required} {step.role}" for step in evaluation.steps]
+    return " and ".join(steps) or "nobody"
 
 
 def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal | None:
@@ -469,9 +469,9 @@ def _list_expected_values(
 ) -> list[ExpectedValue]:
     """The values that the grant and its approvals expect. The approvals are asked too,
     because a grant alone proves nothing."""
-    of_grant = [ExpectedValue(**one) for one in execution.grant.expected or ()]
+    of_grant = [ExpectedValue(**stored) for stored in execution.grant.expected or ()]
     of_votes = approvers.join_vote_conditions(ballot).expected if ballot else ()
-    return [*of_grant, *(one for one in of_votes if one not in of_grant)]
+    return [*of_grant, *(value for value in of_votes if value not in of_grant)]
 
 
 def _find_condition_refusal(
@@ -481,10 +481,11 @@ def _find_condition_refusal(
     JSON, in which 1 is not true."""
     known = readings.list_plain_values(fresh.as_json())
     failed = [
-        one.field
-        for one in conditions
-        if one.field not in known
-        or canonical.encode([known[one.field]]) != canonical.encode([one.value])
+        condition.field
+        for condition in conditions
+        if condition.field not in known
+        or canonical.encode([known[condition.field]])
+        != canonical.encode([condition.value])
     ]
     if failed:  # guard: condition-values
         names = ", ".join(dict.fromkeys(failed))
@@ -498,8 +499,8 @@ def _find_shown_reading(ballot: Ballot | None) -> StateReading | None:
     """The reading that the last approver was shown; None for the revision's own."""
     if ballot is None:
         return None
-    votes = [one for one in ballot.cast if one.version == ballot.request.version]
-    return max(votes, key=lambda one: one.at).reading if votes else None
+    votes = [vote for vote in ballot.cast if vote.version == ballot.request.version]
+    return max(votes, key=lambda vote: vote.at).reading if votes else None
 
 
 def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
@@ -525,9 +526,9 @@ def _find_verifier_refusal(
         "action_hash": revision.action_hash,
         "tier": given,
     }
-    found = verifiers.run_verifiers(asked, sealed, stage="effect")
-    if isinstance(found, verifiers.VerifierRefusal):
-        return Refusal("verifier", found.detail)
-    if found is None or found.tier.rank <= given.rank:
+    answer = verifiers.run_verifiers(asked, sealed, stage="effect")
+    if isinstance(answer, verifiers.VerifierRefusal):
+        return Refusal("verifier", answer.detail)
+    if answer is None or answer.tier.rank <= given.rank:
         return None
     return Refusal("verifier", "A verifier requires more approval.")

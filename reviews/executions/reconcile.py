@@ -61,10 +61,10 @@ class PlannedLookUp:
 
 def list_due_look_ups() -> list[str]:
     """Ids of up to 50 executions whose look-up is due, longest waiting first."""
-    found = Execution.objects.filter(
+    due = Execution.objects.filter(
         ask_at__lte=clock.ClockTimestamp(), status=ExecutionStatus.UNKNOWN
     )
-    return list(found.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
+    return list(due.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
 
 
 def look_up_if_due(execution_id: str) -> Execution | None:
@@ -84,10 +84,10 @@ def look_up_for_person(execution_id: str, person: Person) -> Execution:
 
 def _perform_look_up(inquiry: PlannedLookUp, actor: log.Actor) -> Execution:
     """Call the service. Runs outside any transaction."""
-    found = executors.look_up_effect(
+    outcome = executors.look_up_effect(
         inquiry.definition, claims.build_look_up_call(inquiry.execution)
     )
-    return record_look_up(inquiry=inquiry, found=found, actor=actor)
+    return record_look_up(inquiry=inquiry, outcome=outcome, actor=actor)
 
 
 @operation(locks="grant, execution", writes="Execution", after="the look-up")
@@ -147,7 +147,7 @@ def _update_execution(execution: Execution, **values: Any) -> None:
     after="mail, webhook, wake-up",
 )
 def record_look_up(
-    *, inquiry: PlannedLookUp, found: EffectOutcome, actor: log.Actor
+    *, inquiry: PlannedLookUp, outcome: EffectOutcome, actor: log.Actor
 ) -> Execution:
     """Record what the service said. A clear answer settles the execution, unless a
     person settled it first; if the two contradict, this raises an alarm.
@@ -156,36 +156,36 @@ def record_look_up(
     """
     execution = locks.lock_execution(inquiry.execution.pk)
     now = clock.now()
-    found = record.redact_outcome(execution, found)
-    said = _classify_answer(found)
+    outcome = record.redact_outcome(execution, outcome)
+    answer = _classify_answer(outcome)
     LookUp.objects.create(
         execution=execution,
         number=inquiry.number,
         at=now,
         by_kind=actor.kind,
         by_id=actor.id,
-        said=said,
-        code="" if said in {"succeeded", NOT_FOUND} else found.code,
-        detail="" if said == NOT_FOUND else found.detail,
+        said=answer,
+        code="" if answer in {"succeeded", NOT_FOUND} else outcome.code,
+        detail="" if answer == NOT_FOUND else outcome.detail,
     )
-    _log_look_up(execution, inquiry, said, actor, now)
+    _log_look_up(execution, inquiry, answer, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
         if execution.fence == inquiry.execution.fence:  # else another attempt began
-            _settle_by_answer(execution, found, said, now)
-    elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
-        record.record_found_effect(execution, found, actor, now)
-    standing.raise_for_repeated_effect(execution, found.effects, now)
+            _settle_by_answer(execution, outcome, answer, now)
+    elif execution.status == ExecutionStatus.FAILED and answer == "succeeded":
+        record.record_found_effect(execution, outcome, actor, now)
+    standing.raise_for_repeated_effect(execution, outcome.effects, now)
     return execution
 
 
-def _classify_answer(found: EffectOutcome) -> str:
-    return NOT_FOUND if found.code == NOT_FOUND else found.status
+def _classify_answer(outcome: EffectOutcome) -> str:
+    return NOT_FOUND if outcome.code == NOT_FOUND else outcome.status
 
 
 def _log_look_up(
     execution: Execution,
     inquiry: PlannedLookUp,
-    said: str,
+    answer: str,
     actor: log.Actor,
     now: datetime,
 ) -> None:
@@ -197,24 +197,26 @@ def _log_look_up(
         proposal=proposal.pk,
         agent=proposal.agent,
         thread=proposal.thread,
-        data={"execution": execution.pk, "number": inquiry.number, "said": said},
+        data={"execution": execution.pk, "number": inquiry.number, "said": answer},
     )
 
 
 def _settle_by_answer(
-    execution: Execution, found: EffectOutcome, said: str, now: datetime
+    execution: Execution, outcome: EffectOutcome, answer: str, now: datetime
 ) -> None:
-    if said == "succeeded":
-        kept = record.build_result_columns(execution, found.result or {})
-        _apply_settlement(execution, "settle_succeeded", now, happened=True, **kept)
+    if answer == "succeeded":
+        columns = record.build_result_columns(execution, outcome.result or {})
+        _apply_settlement(execution, "settle_succeeded", now, happened=True, **columns)
         facts.mark_effect_ran(execution.proposal_id, at=now)
     elif execution.code == uncertain.OTHER_VERSION.code:
         return  # the look-up was for these bytes, and an earlier version may have run
-    elif said == "failed" or (
+    elif answer == "failed" or (
         # Before the quiet time, the attempt may still be on its way to the service.
-        said == NOT_FOUND and claims.compute_quiet_time(execution) <= now
+        answer == NOT_FOUND and claims.compute_quiet_time(execution) <= now
     ):
-        detail = found.detail or "The service has no record of Counterseal's reference."
+        detail = (
+            outcome.detail or "The service has no record of Counterseal's reference."
+        )
         _apply_settlement(
             execution, "settle_failed", now, happened=False, detail=detail
         )
@@ -257,14 +259,14 @@ def list_due_audits() -> list[str]:
     the rest, so that a silent service delays no first audit; then those that failed
     only by their agent's report."""
     now = clock.now()
-    found = Execution.objects.filter(
+    refused = Execution.objects.filter(
         Q(audited_at__isnull=True) | Q(ask_at__lte=now),
         status=ExecutionStatus.REFUSED,
         finished_at__gt=now - HORIZON,
         finished_at__lte=now - SETTLED,
     )
     unasked = F("audited_at").asc(nulls_first=True)
-    rows = found.exclude(NO_LOOK_UP).order_by(unasked, "finished_at")
+    rows = refused.exclude(NO_LOOK_UP).order_by(unasked, "finished_at")
     return [
         *rows.values_list("pk", flat=True)[:AUDIT_CHUNK],
         *_list_reported_failures(now),
@@ -272,12 +274,12 @@ def list_due_audits() -> list[str]:
 
 
 def _list_reported_failures(now: datetime) -> list[str]:
-    found = Execution.objects.filter(
+    failures = Execution.objects.filter(
         status=ExecutionStatus.FAILED,
         ask_at__lte=now,
         finished_at__gt=now - HORIZON,
     )
-    return list(found.order_by("ask_at").values_list("pk", flat=True)[:AUDIT_CHUNK])
+    return list(failures.order_by("ask_at").values_list("pk", flat=True)[:AUDIT_CHUNK])
 
 
 def audit_execution(execution_id: str) -> bool:
@@ -290,10 +292,12 @@ def audit_execution(execution_id: str) -> bool:
 def _perform_audit(execution: Execution) -> bool:
     """Call the service. Runs outside any transaction."""
     definition = execution.tool_definition
-    found = executors.look_up_effect(definition, claims.build_look_up_call(execution))
-    if found.status == "unknown":
+    outcome = executors.look_up_effect(definition, claims.build_look_up_call(execution))
+    if outcome.status == "unknown":
         return False  # a later audit asks again
-    return record_audit(execution_id=execution.pk, fence=execution.fence, found=found)
+    return record_audit(
+        execution_id=execution.pk, fence=execution.fence, outcome=outcome
+    )
 
 
 @operation(locks="grant, execution", writes="Execution", after="the look-up")
@@ -329,7 +333,7 @@ def _compute_next_audit(execution: Execution, now: datetime) -> datetime:
     logs="execution.reported_late, alarm.raised",
     after="mail, wake-up",
 )
-def record_audit(*, execution_id: str, fence: int, found: EffectOutcome) -> bool:
+def record_audit(*, execution_id: str, fence: int, outcome: EffectOutcome) -> bool:
     """Record the answer and end the audit. An effect that was found raises an alarm and
     counts in the sums; one that was not found leaves the sums. Returns whether it was
     found. Raises NotFound."""
@@ -337,18 +341,18 @@ def record_audit(*, execution_id: str, fence: int, found: EffectOutcome) -> bool
     if execution.status not in WITHOUT_EFFECT or execution.fence != fence:
         return False
     Execution.objects.filter(pk=execution_id).update(ask_at=None)
-    if found.status != "succeeded":
+    if outcome.status != "succeeded":
         facts.mark_effect_denied(execution.proposal_id)
         return False
     now = clock.now()
     if execution.status == ExecutionStatus.FAILED:
-        there = record.redact_outcome(execution, found)
+        there = record.redact_outcome(execution, outcome)
         record.record_found_effect(execution, there, AUDITOR, now)
     else:
-        said = {"recorded": execution.status, "code": execution.code}
+        recorded = {"recorded": execution.status, "code": execution.code}
         standing.raise_execution_alarm(
-            execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said
+            execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **recorded
         )
-        record.count_found_effect(execution, found, now)
-    standing.raise_for_repeated_effect(execution, found.effects, now)
+        record.count_found_effect(execution, outcome, now)
+    standing.raise_for_repeated_effect(execution, outcome.effects, now)
     return True

@@ -225,11 +225,11 @@ def _apply_outcome(
     else:
         _retry_or_mark_unknown(execution, outcome, actor, now)
     if late:
-        said = _build_report_columns(
+        columns = _build_report_columns(
             execution, fence, execution.grant.action_hash, outcome
         )
         late_reports.record_report(
-            execution, said=said, actor=actor, now=now, counted=True
+            execution, columns=columns, actor=actor, now=now, counted=True
         )
 
 
@@ -242,11 +242,11 @@ def _is_late(execution: Execution, now: datetime) -> bool:
 def _record_success(
     execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
-    found = build_result_columns(execution, outcome.result or {}) | {
+    columns = build_result_columns(execution, outcome.result or {}) | {
         "looked_up": outcome.looked_up
     }
-    digest = found["result_digest"]
-    finish.finish_execution(execution, "succeed", actor, now, found, digest=digest)
+    digest = columns["result_digest"]
+    finish.finish_execution(execution, "succeed", actor, now, columns, digest=digest)
     facts.mark_effect_ran(execution.proposal_id, at=now)
     standing.raise_for_success(execution, now)
     standing.raise_for_repeated_effect(execution, outcome.effects, now)
@@ -328,12 +328,12 @@ def record_late_report(
     """Store a report that came too late to count; it settles nothing. Returns whether
     it only repeats what is recorded. Raises NotFound."""
     execution, now = locks.lock_execution(execution_id), clock.now()
-    said = _build_report_columns(
+    columns = _build_report_columns(
         execution, fence, action_hash, redact_outcome(execution, outcome)
     )
-    late_reports.record_report(execution, said=said, actor=actor, now=now)
+    late_reports.record_report(execution, columns=columns, actor=actor, now=now)
     count_found_effect(execution, outcome, now)
-    return late_reports.is_repeat(execution, said)
+    return late_reports.is_repeat(execution, columns)
 
 
 def record_found_effect(
@@ -342,10 +342,10 @@ def record_found_effect(
     """Store, as a late report, an effect that a look-up found after it was recorded as
     not having happened. A step: the caller holds the execution's lock; `outcome` is
     already redacted."""
-    said = _build_report_columns(
+    columns = _build_report_columns(
         execution, execution.fence, execution.grant.action_hash, outcome
     )
-    late_reports.record_report(execution, said=said, actor=actor, now=now)
+    late_reports.record_report(execution, columns=columns, actor=actor, now=now)
     count_found_effect(execution, outcome, now)
 
 
@@ -365,13 +365,13 @@ def _build_report_columns(
 ) -> dict[str, Any]:
     """The columns of a LateReport; `outcome` is already redacted."""
     happened = outcome.status == "succeeded"
-    found = build_result_columns(execution, outcome.result or {}) if happened else {}
+    result = build_result_columns(execution, outcome.result or {}) if happened else {}
     return {
         "fence": min(fence, MAX_FENCE),
         "status": outcome.status,
         "action_hash": action_hash if _HASH.fullmatch(action_hash) else "",
-        "result_shown": found.get("result_shown"),
-        "result_digest": found.get("result_digest", ""),
+        "result_shown": result.get("result_shown"),
+        "result_digest": result.get("result_digest", ""),
         "code": outcome.code,
         "detail": outcome.detail,
     }

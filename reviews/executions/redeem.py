@@ -83,19 +83,19 @@ def _look_up_earlier(claim: Claim) -> Claim:
     """Ask the service whether the effect happened already, before the agent gets the
     claim. Raises GrantSpent when the execution has ended, Conflict while the service
     cannot say or when the execution is queued for another attempt."""
-    found = None if _is_given_out(claim) else run.look_up_earlier_attempts(claim)
-    if found is None or run.may_repeat_effect(claim, found):
+    outcome = None if _is_given_out(claim) else run.look_up_earlier_attempts(claim)
+    if outcome is None or run.may_repeat_effect(claim, outcome):
         return claim
-    if run.is_effect_denied(claim, found):
+    if run.is_effect_denied(claim, outcome):
         return replace(claim, untouched=True)
-    if found.status == "unknown":
+    if outcome.status == "unknown":
         _release_unless_replayed(claim, LOOK_UP_FAILED)
         raise Conflict(f"{LOOK_UP_FAILED.detail} Ask again later.")
     with suppress(StaleFence):
         record.record_outcome(
             execution_id=claim.execution.pk,
             fence=claim.fence,
-            outcome=found,
+            outcome=outcome,
             actor=claims.EXECUTOR_ACTOR,
         )
     raise _build_redeem_error(claim.execution.pk)
@@ -172,19 +172,19 @@ def report_outcome(
     Raises NotFound, StaleFence, and Conflict for the outcome of another action. A
     refused report is still stored, as evidence that settles nothing.
     """
-    said: dict[str, Any] = {
+    report: dict[str, Any] = {
         "execution_id": execution.pk,
         "fence": fence,
         "outcome": _adjust_outcome(execution, fence, outcome),
         "actor": actor,
     }
     if execution.grant.action_hash != action_hash:
-        record.record_late_report(action_hash=action_hash, **said)
+        record.record_late_report(action_hash=action_hash, **report)
         raise Conflict("This is the outcome of another action. Nothing was recorded.")
     try:
-        return record.record_outcome(**said)
+        return record.record_outcome(**report)
     except StaleFence:
-        if record.record_late_report(action_hash=action_hash, **said):
+        if record.record_late_report(action_hash=action_hash, **report):
             return execution
         raise
 

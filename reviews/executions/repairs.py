@@ -90,8 +90,8 @@ def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair
     wanted = build_execution_repair(execution, RepairChange(repair.change), now)
     check_unchanged(repair, wanted)
     if wanted.change is RepairChange.SAY_UNKNOWN:
-        said = "Two people marked its result as unknown."
-        finish.mark_unknown(execution, "repaired", said, now, build_actor(person))
+        detail = "Two people marked its result as unknown."
+        finish.mark_unknown(execution, "repaired", detail, now, build_actor(person))
     else:
         finish.refuse_execution(
             execution,
@@ -331,13 +331,13 @@ def _apply_transition(
 
 def _build_log_data(repair: Repair) -> dict[str, Any]:
     """The `data` of every log record about a repair."""
-    said = {
+    data = {
         "repair": repair.pk,
         "subject": repair.subject,
         "key": repair.key,
         "change": repair.change,
     }
-    return {"data": said}
+    return {"data": data}
 
 
 def _format_values(repair: Repair) -> dict[str, str]:

@@ -77,13 +77,13 @@ def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalP
         raise Conflict("This is a reversal. Propose the original action again instead.")
     if find_standing_reversal(execution, now) is not None:
         raise Conflict("This effect is already being undone. Nothing was proposed.")
-    found = _build_plan(execution)
+    plan = _build_plan(execution)
     stopped = stops.find_stop_mode(
-        *_build_stop_action(execution.proposal, found.tool.name)
+        *_build_stop_action(execution.proposal, plan.tool.name)
     )
     if stopped is StopMode.STOPPED:
         raise Conflict(STOPPED)
-    return found
+    return plan
 
 
 def _build_stop_action(original: Proposal, tool: str) -> stops.StoppableAction:
@@ -111,10 +111,10 @@ def _build_plan(execution: Execution) -> ReversalPlan:
 def _resolve_source(source: Any, path: str, where: str, kind: str) -> Any:
     for step in path.split("."):
         if not isinstance(source, Mapping) or step not in source:
-            said = f"the effect's {kind} has no {path}"
+            problem = f"the effect's {kind} has no {path}"
             raise InvalidInput(
-                f"This cannot be proposed: {said}. Nothing was proposed.",
-                errors=[build_field_error(where, said)],
+                f"This cannot be proposed: {problem}. Nothing was proposed.",
+                errors=[build_field_error(where, problem)],
             )
         source = source[step]
     return source
@@ -124,8 +124,12 @@ def find_standing_reversal(execution: Execution, now: datetime) -> Reversal | No
     """The reversal that undoes this effect or has undone it; None when there is none or
     it came to nothing."""
     rows = execution.reversals.filter(over_at__isnull=True)
-    found = rows.select_related("proposal__request").first()
-    return None if found is None or is_reversal_over(found.proposal, now) else found
+    reversal = rows.select_related("proposal__request").first()
+    return (
+        None
+        if reversal is None or is_reversal_over(reversal.proposal, now)
+        else reversal
+    )
 
 
 def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
@@ -150,8 +154,10 @@ def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
 def find_newest_execution(proposal: Proposal) -> Execution | None:
     """The newest execution of a proposal; runs no query where `executions` is
     prefetched."""
-    found = sorted(proposal.executions.all(), key=lambda one: one.queued_at)
-    return found[-1] if found else None
+    executions = sorted(
+        proposal.executions.all(), key=lambda execution: execution.queued_at
+    )
+    return executions[-1] if executions else None
 
 
 def propose_reversal(

@@ -29,28 +29,28 @@ def look_up_earlier_attempts(claim: Claim) -> EffectOutcome | None:
     had an effect, or the service cannot be asked. Runs outside a transaction."""
     if claim.untouched or claim.definition.look_up is None:  # guard: look-up-first
         return None
-    found = executors.look_up_effect(claim.definition, claim.call)
+    outcome = executors.look_up_effect(claim.definition, claim.call)
     failpoints.point("looked_up", claim.execution.pk)
-    return found
+    return outcome
 
 
-def is_effect_denied(claim: Claim, found: EffectOutcome) -> bool:
+def is_effect_denied(claim: Claim, outcome: EffectOutcome) -> bool:
     """Whether the service says that nothing happened, so that the effect may begin.
 
     A reported failure counts only after a person retried the execution: it is then the
     failure that they retried. Otherwise it is the outcome of an unfinished attempt.
     """
-    if found.status != "failed":
+    if outcome.status != "failed":
         return False
     retried = claim.execution.retried_at is not None
-    return found.code == executors.NOT_FOUND or retried  # guard: attempt-open
+    return outcome.code == executors.NOT_FOUND or retried  # guard: attempt-open
 
 
-def may_repeat_effect(claim: Claim, found: EffectOutcome) -> bool:
+def may_repeat_effect(claim: Claim, outcome: EffectOutcome) -> bool:
     """Whether the effect may be requested again although the look-up gave no answer: a
     keyed provider performs the same key once."""
     keyed = claim.execution.execution_class is ExecutionClass.KEYED
-    return keyed and found.status == "unknown" and not claim.over
+    return keyed and outcome.status == "unknown" and not claim.over
 
 
 logger = structlog.get_logger(__name__)
@@ -102,11 +102,11 @@ def _keep_late_outcome(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
 
 def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
     """Look up what earlier attempts did, run the re-checks, perform the effect."""
-    found = look_up_earlier_attempts(claim)
-    if found is not None:
-        denied = is_effect_denied(claim, found)
-        if not denied and not may_repeat_effect(claim, found):  # guard: found-once
-            return found
+    earlier = look_up_earlier_attempts(claim)
+    if earlier is not None:
+        denied = is_effect_denied(claim, earlier)
+        if not denied and not may_repeat_effect(claim, earlier):  # guard: found-once
+            return earlier
         if claim.over:
             return Refusal(claim.over, "It never ran, and nothing is begun any more.")
         claim = replace(claim, untouched=denied)

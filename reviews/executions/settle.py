@@ -106,7 +106,7 @@ def requeue_failed(
     """Queue several failed executions again, as a step. Each counts in the sums that
     the next is checked against. Caller holds the executions' locks; this locks their
     sums. Raises NotPermitted, GrantExpired, Conflict."""
-    ruling.lock_sums([one.grant.revision for one in executions])
+    ruling.lock_sums([execution.grant.revision for execution in executions])
     for execution in executions:
         _check_may_retry(execution, person, now)
         _apply_retry(execution, person, now)
