@@ -80,7 +80,7 @@ def ask_agent(
     RequestWithdrawn, StaleVersion, HeldByAnother, Conflict for a proposal that a person
     made, RoundsUsed, QuestionUnanswered while the person's last question is unanswered.
     """
-    said = _check_text(text)
+    text = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
     if sender.request.canary:
         _end_canary(sender)
@@ -88,10 +88,10 @@ def ask_agent(
     check_rounds_left(sender.dialogue, by_agent=False)
     questions = sender.dialogue.list_questions(by_agent=False)
     # guard: one-question
-    if any(one.author_id == person.pk for one in questions):
+    if any(question.author_id == person.pk for question in questions):
         raise QuestionUnanswered
     round_ = sender.dialogue.next_round
-    return _write_message(sender, "ask", MessageKind.QUESTION, round_, said)
+    return _write_message(sender, "ask", MessageKind.QUESTION, round_, text)
 
 
 @operation(
@@ -107,10 +107,10 @@ def answer_question(
 
     Raises what `ask_agent` raises but for the limits of rounds, and NoOpenQuestion.
     """
-    said = _check_text(text)
+    text = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
     question = _find_question(sender.dialogue, round_)
-    return _write_message(sender, "answer", MessageKind.ANSWER, question.round, said)
+    return _write_message(sender, "answer", MessageKind.ANSWER, question.round, text)
 
 
 @operation(
@@ -129,7 +129,7 @@ def send_back(
     has a new revision; others may decide it meanwhile. The person's hold ends. Raises
     what `ask_agent` raises but for QuestionUnanswered, and AlreadySentBack.
     """
-    said = _check_text(text)
+    text = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
     if sender.request.canary:
         _end_canary(sender)
@@ -146,7 +146,7 @@ def send_back(
         "send_back",
         MessageKind.GUIDANCE,
         sender.dialogue.next_round,
-        said,
+        text,
         changes={"returned_at": sender.now},
     )
     hold_rows.free_hold_of_person(sender.request, sender.person, sender.now)
@@ -166,13 +166,13 @@ def _end_canary(sender: _Sender) -> None:
 
 def _check_text(text: str) -> str:
     """The text without surrounding space. Raises TextMissing or InvalidInput."""
-    said = text.replace("\r\n", "\n").strip()
-    if not said:
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
         raise TextMissing("Enter a text first. Nothing was sent.")
-    if len(said) > TEXT_LENGTH:
-        rule = f"at most {TEXT_LENGTH} characters: {len(said)} were given; shorten it"
+    if len(text) > TEXT_LENGTH:
+        rule = f"at most {TEXT_LENGTH} characters: {len(text)} were given; shorten it"
         raise InvalidInput(errors=[build_field_error("text", rule)])
-    return said
+    return text
 
 
 def _lock_for_person(request_id: str, person: Person, version: int) -> _Sender:
@@ -237,10 +237,10 @@ def _check_not_held(request: ApprovalRequest, person: Person, now: datetime) -> 
 def _find_question(dialogue: Dialogue, round_: int) -> Message:
     """The agent's question that a person answers. Raises NoOpenQuestion."""
     questions = dialogue.list_questions(by_agent=True)
-    found = [one for one in questions if round_ in {0, one.round}]
-    if not found:
+    matches = [question for question in questions if round_ in {0, question.round}]
+    if not matches:
         raise NoOpenQuestion
-    return found[0]
+    return matches[0]
 
 
 def _write_message(
@@ -345,15 +345,15 @@ def _find_asked(dialogue: Dialogue, round_: int) -> Message:
     """What the agent answers: a question of a person, or the guidance of the person who
     sent the request back."""
     if round_:
-        found = dialogue.find_unanswered(round_, by_agent=False)
-        if found is None:
+        opener = dialogue.find_unanswered(round_, by_agent=False)
+        if opener is None:
             raise NoOpenQuestion
-        return found
+        return opener
     questions = dialogue.list_questions(by_agent=False)
     if not questions:
         raise NoOpenQuestion
     if len(questions) > 1:
-        rounds = ", ".join(str(one.round) for one in questions)
+        rounds = ", ".join(str(question.round) for question in questions)
         rule = f"required while several questions are unanswered; use one of {rounds}"
         raise InvalidInput(errors=[build_field_error("round", rule)])
     return questions[0]

@@ -55,7 +55,9 @@ class Dialogue:
     @property
     def openers(self) -> list[Message]:
         """The messages that opened a round."""
-        return [one for one in self.messages if one.kind != MessageKind.ANSWER]
+        return [
+            message for message in self.messages if message.kind != MessageKind.ANSWER
+        ]
 
     @property
     def next_round(self) -> int:
@@ -65,31 +67,35 @@ class Dialogue:
         """The unanswered questions of one side, oldest first."""
         answered = self._list_answered()
         return [
-            one
-            for one in self.openers
-            if one.kind == MessageKind.QUESTION
-            and one.by_agent is by_agent
-            and one.round not in answered
+            message
+            for message in self.openers
+            if message.kind == MessageKind.QUESTION
+            and message.by_agent is by_agent
+            and message.round not in answered
         ]
 
     def find_unanswered(self, round_: int, *, by_agent: bool) -> Message | None:
         """What one side said to open this round, if nobody has answered it yet."""
         if round_ in self._list_answered():
             return None
-        found = (
-            one
-            for one in self.openers
-            if one.round == round_ and one.by_agent is by_agent
+        matches = (
+            message
+            for message in self.openers
+            if message.round == round_ and message.by_agent is by_agent
         )
-        return next(found, None)
+        return next(matches, None)
 
     def count_rounds_left(self, *, by_agent: bool) -> int:
         """How many rounds one side may still open."""
-        opened = sum(one.by_agent is by_agent for one in self.openers)
+        opened = sum(message.by_agent is by_agent for message in self.openers)
         return max(settings.COUNTERSEAL.dialogue_rounds - opened, 0)
 
     def _list_answered(self) -> set[int]:
-        return {one.round for one in self.messages if one.kind == MessageKind.ANSWER}
+        return {
+            message.round
+            for message in self.messages
+            if message.kind == MessageKind.ANSWER
+        }
 
 
 def load_dialogue(request: ApprovalRequest) -> Dialogue:
@@ -100,8 +106,8 @@ def load_dialogue(request: ApprovalRequest) -> Dialogue:
 
 def list_messages(request: ApprovalRequest) -> list[Message]:
     """The messages of a request with their authors, oldest first. One query."""
-    found = Message.objects.filter(request=request).select_related("author")
-    return list(found.order_by("at", "pk"))
+    messages = Message.objects.filter(request=request).select_related("author")
+    return list(messages.order_by("at", "pk"))
 
 
 def list_sent_messages(request: ApprovalRequest) -> list[SentMessage]:
@@ -110,12 +116,12 @@ def list_sent_messages(request: ApprovalRequest) -> list[SentMessage]:
     either."""
     if request.version == 1 and not request.message_count:
         return []
-    found, opened = [], 0
+    messages, opened = [], 0
     for row in _ALL_MESSAGES.fetch_all(request=request.pk):
         message = SentMessage(*row)
         opened += message.kind != MessageKind.ANSWER
-        found.append(message if message.round else message._replace(round=opened))
-    return found
+        messages.append(message if message.round else message._replace(round=opened))
+    return messages
 
 
 def check_rounds_left(dialogue: Dialogue, *, by_agent: bool) -> None:

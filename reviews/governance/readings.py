@@ -54,8 +54,8 @@ _NEWEST_READINGS = PreparedQuery(
 
 def build_newest_subquery() -> Subquery:
     """A subquery of request versions: the id of the newest reading of each."""
-    found = StateReading.objects.filter(revision=OuterRef("revision"), cause=OPENED)
-    return Subquery(found.order_by("-at", "-pk").values("pk")[:1])
+    readings = StateReading.objects.filter(revision=OuterRef("revision"), cause=OPENED)
+    return Subquery(readings.order_by("-at", "-pk").values("pk")[:1])
 
 
 def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateReading]:
@@ -63,13 +63,13 @@ def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateRea
 
     Revisions that were never read again are left out.
     """
-    return list_newest_by_id(one.pk for one in revisions)
+    return list_newest_by_id(revision.pk for revision in revisions)
 
 
 def list_newest_by_id(revisions: Iterable[int]) -> dict[int, StateReading]:
     """The same, given the ids of the revisions."""
-    found = _NEWEST_READINGS.fetch_all(revisions=list(revisions))
-    return {row.revision_id: row for row in found}
+    rows = _NEWEST_READINGS.fetch_all(revisions=list(revisions))
+    return {row.revision_id: row for row in rows}
 
 
 def load_readings(pages: Sequence[tuple[Revision, int | None]]) -> KnownReadings:
@@ -126,23 +126,23 @@ def build_reading(
     revision: Revision, reading: ToolReading, *, cause: str, at: datetime
 ) -> StateReading:
     """Build the row of a reading, which the caller stores."""
-    said = reading.as_json()
+    reading_json = reading.as_json()
     return StateReading(
         revision=revision,
         cause=cause,
-        reading=said,
-        digest=compute_reading_digest(said),
+        reading=reading_json,
+        digest=compute_reading_digest(reading_json),
         at=at,
     )
 
 
 def compute_reading_digest(reading: Mapping[str, Any]) -> str:
     """The digest of a reading's before-state and preconditions, without its origin."""
-    said = {
+    content = {
         "before": reading.get("before"),
         "preconditions": reading.get("preconditions") or {},
     }
-    return canonical.digest(canonical.encode(said))
+    return canonical.digest(canonical.encode(content))
 
 
 def compute_effective_digest(row: StateReading | None, revision: Revision) -> str:
@@ -154,51 +154,51 @@ def load_shown_reading(
     row: StateReading | None, revision: Revision
 ) -> Mapping[str, Any]:
     """The reading that a page shows: the stored one, or the revision's own for None."""
-    found: Mapping[str, Any] = row.reading if row else revision.reading
-    return found
+    reading: Mapping[str, Any] = row.reading if row else revision.reading
+    return reading
 
 
 def list_plain_values(reading: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a reading that a condition may name, with their values: texts,
     numbers, booleans and null of the state before the effect, and its preconditions."""
-    found = {**(reading.get("before") or {}), **(reading.get("preconditions") or {})}
+    values = {**(reading.get("before") or {}), **(reading.get("preconditions") or {})}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in values.items()
         if value is None or isinstance(value, str | int | float)
     }
 
 
-def find_reading_number(revision: Revision, said: str) -> int:
-    """The number of the newest reading with the digest `said`.
+def find_reading_number(revision: Revision, digest: str) -> int:
+    """The number of the newest reading with this digest.
 
     For clients that were given only the digest. NO_SUCH_READING when none has it.
     """
-    same = StateReading.objects.filter(revision=revision, cause=OPENED, digest=said)
-    found = same.order_by("-at", "-pk").first()
-    if found is not None:
-        return found.pk
+    same = StateReading.objects.filter(revision=revision, cause=OPENED, digest=digest)
+    row = same.order_by("-at", "-pk").first()
+    if row is not None:
+        return row.pk
     return (
         OWN_READING
-        if compute_reading_digest(revision.reading) == said
+        if compute_reading_digest(revision.reading) == digest
         else NO_SUCH_READING
     )
 
 
 def check_reading(
-    revision: Revision, number: int | None, found: KnownReadings
+    revision: Revision, number: int | None, known: KnownReadings
 ) -> StateReading | None:
     """Return the reading that the page showed if the state is still the same.
 
     `number` comes from the page: OWN_READING for the revision's own, None when the page
-    showed no reading; then nothing is checked. `found` comes from `load_readings`.
+    showed no reading; then nothing is checked. `known` comes from `load_readings`.
     Raises PreconditionFailed when the state has changed.
     """
     if number is None:
         return None
     shown, now = (
-        _load_page_reading(revision, number, found),
-        found.newest.get(revision.pk),
+        _load_page_reading(revision, number, known),
+        known.newest.get(revision.pk),
     )
     if compute_effective_digest(shown, revision) != compute_effective_digest(
         now, revision
@@ -213,7 +213,7 @@ def check_reading(
 
 
 def _load_page_reading(
-    revision: Revision, number: int, found: KnownReadings
+    revision: Revision, number: int, known: KnownReadings
 ) -> StateReading | None:
     """The row that a page's number names; None for the revision's own.
 
@@ -221,7 +221,7 @@ def _load_page_reading(
     """
     if number == OWN_READING:
         return None
-    row = found.named.get(number)
+    row = known.named.get(number)
     if row is None or row.revision_id != revision.pk:
         raise PreconditionFailed
     return row

@@ -142,13 +142,13 @@ def govern(
     gathered = policies_facts.collect_facts(
         document, inputs, now=now, windows=windows, plain=plain
     )
-    gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
+    gathered["uninspectable"] = sorted({part.argument for part in shown.uninspectable})
     gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
     if indicators := _list_indicators(shown, gathered["conflicts"]):
         gathered["indicators"] = indicators
-    found = policies_evaluation.evaluate(document, definition, gathered)
+    evaluation = policies_evaluation.evaluate(document, definition, gathered)
     return Ruling(
-        _apply_risk_ceiling(found, action.risk_ceiling),
+        _apply_risk_ceiling(evaluation, action.risk_ceiling),
         tool=tool,
         definition=definition,
         policy=policy,
@@ -308,9 +308,9 @@ def lock_sums(revisions: Iterable[Revision]) -> None:
         document = active.load_document(policy)
         known = [_revision_to_inputs(revision, policy) for revision in revisions]
         held = [
-            policies_facts.list_measures(document, one)
-            for one in known
-            if one is not None
+            policies_facts.list_measures(document, inputs)
+            for inputs in known
+            if inputs is not None
         ]
         policies_facts.lock_measures(chain.from_iterable(held))
 
@@ -335,7 +335,7 @@ def _revision_to_inputs(
     revision: Revision, policy: PolicyVersion
 ) -> RevisionInputs | None:
     """The inputs for a revision's sums under its present tool; None without one."""
-    tool, said = (
+    tool, facts = (
         tools.find_current_tool(revision.known_tool.name, policy),
         revision.facts,
     )
@@ -344,12 +344,12 @@ def _revision_to_inputs(
     return RevisionInputs(
         tool=tool,
         args=revision.args,
-        agent=said["agent"]["name"],
-        unattended=said["agent"]["unattended"],
-        thread=said["thread"],
-        uncertain=said["uncertain"],
-        resembles=bool(said.get("resembles")),
-        keys=said["keys"],
+        agent=facts["agent"]["name"],
+        unattended=facts["agent"]["unattended"],
+        thread=facts["thread"],
+        uncertain=facts["uncertain"],
+        resembles=bool(facts.get("resembles")),
+        keys=facts["keys"],
         before=dict(revision.reading.get("facts") or {}),
         proposal=revision.proposal_id,
     )
@@ -365,13 +365,13 @@ def _build_no_tool_evaluation(policy: PolicyVersion | None) -> Evaluation:
     )
 
 
-def _apply_risk_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
-    if found.risk.rank <= ceiling.rank:
-        return found
+def _apply_risk_ceiling(evaluation: Evaluation, ceiling: Risk) -> Evaluation:
+    if evaluation.risk.rank <= ceiling.rank:
+        return evaluation
     return policies_evaluation.build_blocked_evaluation(
         "agent.risk_ceiling",
         f"This agent may propose up to {ceiling.value} risk.",
-        risk=found.risk,
+        risk=evaluation.risk,
     )
 
 
@@ -407,12 +407,12 @@ def _count_barred_deciders(
 
 
 def _list_indicators(
-    shown: Presentation, found: Iterable[Mapping[str, Any]]
+    shown: Presentation, listed_conflicts: Iterable[Mapping[str, Any]]
 ) -> list[str]:
     """The risk indicators of the presentation and of the conflicts that were checked,
     by their stored names."""
     names = {tag.indicator.value for tag in shown.tags if tag.indicator}
-    if any(one["checked"] for one in found):
+    if any(conflict["checked"] for conflict in listed_conflicts):
         names.add(RiskIndicator.CONTRADICTION.value)
     return sorted(names)
 
@@ -452,13 +452,13 @@ def _find_amount_path(ruling: Ruling) -> str:
     """The path of the amount; `args` when the tool declares none."""
     if ruling.definition is None:
         return "args"
-    found = [pair.amount for pair in ruling.definition.money]
-    found += [
-        ArgumentPath(one.path).steps[0].name
-        for one in ruling.definition.amounts
-        if one.path
+    names = [pair.amount for pair in ruling.definition.money]
+    names += [
+        ArgumentPath(amount.path).steps[0].name
+        for amount in ruling.definition.amounts
+        if amount.path
     ]
-    return f"args.{found[0]}" if found else "args"
+    return f"args.{names[0]}" if names else "args"
 
 
 def _find_rule_path(ruling: Ruling, rule_id: str) -> str:

@@ -150,18 +150,18 @@ def _simulate_call(
         facts=gathered,
         domains=document.own_domains,
     )
-    gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
-    found = evaluation.evaluate(document, definition, gathered)
-    if found.tier is not Tier.BLOCK:
+    gathered["uninspectable"] = sorted({part.argument for part in shown.uninspectable})
+    evaluated = evaluation.evaluate(document, definition, gathered)
+    if evaluated.tier is not Tier.BLOCK:
         _add_to_totals(own, memory)
     return SimulationResult(
         number,
         name,
-        found.tier,
-        found.risk,
-        found.effect_class,
-        found.queue,
-        tuple(rule.id for rule in found.rules),
+        evaluated.tier,
+        evaluated.risk,
+        evaluated.effect_class,
+        evaluated.queue,
+        tuple(rule.id for rule in evaluated.rules),
         "".join(part.text for part in shown.sentence),
     )
 
@@ -177,7 +177,7 @@ def _collect_checked_facts(
     wrong = list_errors(definition.validator, call["args"])
     if wrong := wrong or list(amounts.list_errors(definition, call["args"])):
         raise InvalidCall(
-            "; ".join(f"{one['path']}: {one['message']}" for one in wrong)
+            "; ".join(f"{fault['path']}: {fault['message']}" for fault in wrong)
         )
     try:
         return _build_facts(document, definition, call, memory, now)
@@ -209,21 +209,21 @@ def _build_facts(
         before=reading.get("facts", {}),
         proposal="",
     )
-    found = facts.build_plain_facts(document, definition, inputs, now=at)
-    own = list(_list_weights(document, definition, found, inputs))
-    return {**found, **_compute_sums(document, own, memory)}, own
+    plain = facts.build_plain_facts(document, definition, inputs, now=at)
+    own = list(_list_weights(document, definition, plain, inputs))
+    return {**plain, **_compute_sums(document, own, memory)}, own
 
 
 def _list_weights(
     document: Document,
     definition: ToolDefinition,
-    found: Mapping[str, Any],
+    plain: Mapping[str, Any],
     inputs: RevisionInputs,
 ) -> Iterator[MeasureWeight]:
     keys = {
-        **found["keys"],
-        "agent": found["agent"]["name"],
-        "thread": found["thread"],
+        **plain["keys"],
+        "agent": plain["agent"]["name"],
+        "thread": plain["thread"],
     }
     for name, measure in document.measures.items():
         if measure.tool == definition.name and keys.get(measure.key):
@@ -238,20 +238,20 @@ def _compute_sums(
 ) -> dict[str, Any]:
     counts = {name: 0 for name, measure in document.measures.items() if measure.event}
     sums = {}
-    for one in own:
-        counts[one.measure] = memory.counts.get((one.measure, one.key), 0) + 1
-        if one.is_sum:
-            together = memory.sums.get(one.of, 0) + one.amount.minor
-            sums[one.measure] = min(together, WHOLE)
+    for weight in own:
+        counts[weight.measure] = memory.counts.get((weight.measure, weight.key), 0) + 1
+        if weight.is_sum:
+            together = memory.sums.get(weight.of, 0) + weight.amount.minor
+            sums[weight.measure] = min(together, WHOLE)
     return {"sum": sums, "count": counts, "other_currencies": {}}
 
 
 def _add_to_totals(own: Iterable[MeasureWeight], memory: RunningTotals) -> None:
-    for one in own:
-        counted = memory.counts.get((one.measure, one.key), 0)
-        memory.counts[one.measure, one.key] = counted + 1
-        if one.is_sum:
-            memory.sums[one.of] = memory.sums.get(one.of, 0) + one.amount.minor
+    for weight in own:
+        counted = memory.counts.get((weight.measure, weight.key), 0)
+        memory.counts[weight.measure, weight.key] = counted + 1
+        if weight.is_sum:
+            memory.sums[weight.of] = memory.sums.get(weight.of, 0) + weight.amount.minor
 
 
 MOST_WAITING = 500  # requests that the effects of a draft are computed for
@@ -278,14 +278,14 @@ def compute_draft_effects(draft: PolicyVersion, *, now: datetime) -> DraftEffect
         request__status=RequestStatus.PENDING,
         request__canary=False,
     )
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     related = rows.select_related("request", "revision__tool", "revision__policy")
     judged = list(related.order_by("request__opened_at", "pk")[:MOST_WAITING])
     for version in judged:
         asked = reevaluate_under_draft(version.revision, draft, now=now)
-        found[_compare_authority(version, asked)] += 1
+        counts[_compare_authority(version, asked)] += 1
     return DraftEffects(
-        rows.count(), len(judged), found["more"], found["less"], found["gone"]
+        rows.count(), len(judged), counts["more"], counts["less"], counts["gone"]
     )
 
 

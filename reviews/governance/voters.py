@@ -40,14 +40,14 @@ class Voter:
 
 def list_voters(queue_id: int) -> list[Voter]:
     """Everybody who may decide in this queue now, sorted by name; one query."""
-    found: list[Any] = _VOTERS.fetch_all(queue=queue_id)
+    people: list[Any] = _VOTERS.fetch_all(queue=queue_id)
     return [
         Voter(
-            one,
-            Role.SUPERVISOR if one.supervises else Role.REVIEWER,
-            normalise_mailbox(one.email) or one.public_id,
+            person,
+            Role.SUPERVISOR if person.supervises else Role.REVIEWER,
+            normalise_mailbox(person.email) or person.public_id,
         )
-        for one in found
+        for person in people
     ]
 
 
@@ -61,10 +61,12 @@ def _select_voters() -> QuerySet[Person]:
         "content_object_id": Parameter("queue"),
         "permission__codename": "decide",
     }
-    mine = QueueUserPermission.objects.filter(user=OuterRef("pk"), **here)
-    ours = QueueGroupPermission.objects.filter(group__user=OuterRef("pk"), **here)
+    own_permissions = QueueUserPermission.objects.filter(user=OuterRef("pk"), **here)
+    group_permissions = QueueGroupPermission.objects.filter(
+        group__user=OuterRef("pk"), **here
+    )
     rows = Person.objects.filter(
-        Q(Exists(mine)) | Q(Exists(ours)),
+        Q(Exists(own_permissions)) | Q(Exists(group_permissions)),
         Exists(held.filter(group__name__in=decide)),
         ~Exists(held.filter(group__name__in=permissions.NEVER_DECIDE)),
         ~Exists(stopped),
@@ -103,11 +105,11 @@ def list_counted_votes(
     request_ids: Collection[str],
 ) -> dict[str, list[tuple[int, str]]]:
     """The counting votes on the current version of each request, in one query."""
-    found: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
-    for request, step, reviewer in _COUNTED_VOTES.fetch_all(requests=list(found)):
+    votes: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
+    for request, step, reviewer in _COUNTED_VOTES.fetch_all(requests=list(votes)):
         if step is not None:  # for mypy: a constraint pairs `counts` and `step`
-            found[request].append((step, reviewer))
-    return found
+            votes[request].append((step, reviewer))
+    return votes
 
 
 def list_remaining_voters(
@@ -121,11 +123,11 @@ def list_remaining_voters(
     out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
     revision = version.revision
     return [
-        one
-        for one in list_eligible_voters(
+        voter
+        for voter in list_eligible_voters(
             people, out, revision.amount_minor, revision.currency
         )
-        if quorum.find_step_to_fill(version.steps, given, one.role) is not None
+        if quorum.find_step_to_fill(version.steps, given, voter.role) is not None
     ]
 
 
@@ -223,12 +225,12 @@ def list_eligible_voters(
 ) -> list[Voter]:
     """One voter per person who is not in `out` and may decide this amount."""
     known = list(people)
-    gone = {one.mailbox for one in known if one.id in out}
+    gone = {voter.mailbox for voter in known if voter.id in out}
     able = {
-        one.mailbox: one
-        for one in known
-        if one.mailbox not in gone
-        and not permissions.is_above_ceiling(one.person, amount_minor, currency)
+        voter.mailbox: voter
+        for voter in known
+        if voter.mailbox not in gone
+        and not permissions.is_above_ceiling(voter.person, amount_minor, currency)
     }
     return list(able.values())
 
@@ -237,9 +239,9 @@ def _compute_shortage(
     steps: Sequence[StepData], given: Iterable[int], people: Iterable[Voter]
 ) -> Shortage | None:
     staff = Staff()
-    for one in people:
-        supervises = one.role is Role.SUPERVISOR
-        (staff.supervisors if supervises else staff.reviewers).add(one.person.pk)
+    for voter in people:
+        supervises = voter.role is Role.SUPERVISOR
+        (staff.supervisors if supervises else staff.reviewers).add(voter.person.pk)
     missing = quorum.missing(steps, given)
     return staff.lacks(
         StepSpec(role=Role(step["role"]), required=count)

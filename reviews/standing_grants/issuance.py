@@ -149,16 +149,16 @@ def revoke_standing_grant(*, grant_id: str, person: Person) -> StandingGrant:
     Anybody who may stop runs of its queue may, and who issued it. Raises NotFound,
     NotPermitted, and Conflict when it has ended already.
     """
-    found = locks.lock_standing_grant(grant_id)
-    if not may_revoke(person, found):
+    grant = locks.lock_standing_grant(grant_id)
+    if not may_revoke(person, grant):
         raise NotPermitted("Your role cannot revoke this. Nothing was changed.")
     now = clock.now()
-    if found.revoked_at is not None:
+    if grant.revoked_at is not None:
         raise Conflict("This has been revoked already. Nothing was changed.")
-    found.revoked_at, found.revoked_by = now, person
-    found.save(update_fields=["revoked_at", "revoked_by"])
-    _log_change("standing_grant.revoked", found, person, now)
-    return found
+    grant.revoked_at, grant.revoked_by = now, person
+    grant.save(update_fields=["revoked_at", "revoked_by"])
+    _log_change("standing_grant.revoked", grant, person, now)
+    return grant
 
 
 def may_revoke(person: Person, row: StandingGrant) -> bool:

@@ -55,8 +55,8 @@ def reactivate_account(*, person: Person, by: Person) -> None:
     Raises NotPermitted unless `by` is an administrator, or Conflict when it is active.
     """
     people.check_administrator(by)
-    found = Person.objects.filter(pk=person.pk, is_active=False)
-    if not found.update(is_active=True):
+    inactive = Person.objects.filter(pk=person.pk, is_active=False)
+    if not inactive.update(is_active=True):
         raise Conflict(f"{person.username} is already active.")
     _log_account_change("person.reactivated", person, by)
 

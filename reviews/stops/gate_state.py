@@ -54,8 +54,8 @@ class GateState:
     @property
     def mode(self) -> StopMode | None:
         """The strictest stop or pause over the only action."""
-        (found,) = self.modes.values()
-        return found
+        (mode,) = self.modes.values()
+        return mode
 
 
 def load_state(action: StoppableAction, *, since: datetime | None = None) -> GateState:
@@ -93,13 +93,16 @@ def load_rows(
         record=mark.record,
         **values,
     )
-    now, policy, found, *epoch = rows[0][:_COUNT]
+    now, policy, covering, *epoch = rows[0][:_COUNT]
     database = restore_epochs.build_state(epoch)
     return (
         GateState(
             now=now,
             policy=active.load_known_policy(policy),
-            modes={one: stops.find_strictest_mode(one, found or ()) for one in actions},
+            modes={
+                action: stops.find_strictest_mode(action, covering or ())
+                for action in actions
+            },
             mark=mark,
             database=database,
             halted=restore_epochs.compute_halt_reason(mark, database),

@@ -46,8 +46,8 @@ LEAST_LEAD = timedelta(minutes=10)
 
 def _select_covering_incidents() -> QuerySet[Incident]:
     """The open incidents whose scope covers the request of the outer query."""
-    mine = Q(queue__isnull=True) | Q(queue=OuterRef("queue"))
-    return Incident.objects.filter(mine, ended_at__isnull=True)
+    in_scope = Q(queue__isnull=True) | Q(queue=OuterRef("queue"))
+    return Incident.objects.filter(in_scope, ended_at__isnull=True)
 
 
 def build_frozen_condition() -> Exists:
@@ -60,9 +60,9 @@ def build_frozen_condition() -> Exists:
 
 def find_open_incident(queue_id: int) -> Incident | None:
     """The earliest declared open incident that covers this queue, or None."""
-    mine = Q(queue__isnull=True) | Q(queue=queue_id)
-    found = Incident.objects.filter(mine, ended_at__isnull=True)
-    return found.order_by("at").first()
+    in_scope = Q(queue__isnull=True) | Q(queue=queue_id)
+    incidents = Incident.objects.filter(in_scope, ended_at__isnull=True)
+    return incidents.order_by("at").first()
 
 
 def move_deadlines(
@@ -182,8 +182,8 @@ def declare_incident(
     if not reason.strip():
         raise ReasonMissing("Describe what happened. No deadline was paused.")
     locks.lock_deadlines()
-    found = Incident.objects.filter(queue=queue, ended_at__isnull=True)
-    if found.exists():
+    open_incidents = Incident.objects.filter(queue=queue, ended_at__isnull=True)
+    if open_incidents.exists():
         where = "this queue" if queue else "all queues"
         raise Conflict(f"An incident in {where} is open already. Nothing was changed.")
     row = Incident.objects.create(
@@ -228,17 +228,17 @@ def end_incident(*, incident_id: int, person: Person) -> Incident:
 
 def _lock_open_requests(row: Incident) -> list[str]:
     """Lock the open requests in its scope in the order of pk; return their ids."""
-    mine = Q(queue=row.queue_id) if row.queue_id else Q()
-    found = ApprovalRequest.objects.filter(mine, status__in=OPEN)
-    return list(locks.lock_requests_in_order(found).values_list("pk", flat=True))
+    in_scope = Q(queue=row.queue_id) if row.queue_id else Q()
+    requests = ApprovalRequest.objects.filter(in_scope, status__in=OPEN)
+    return list(locks.lock_requests_in_order(requests).values_list("pk", flat=True))
 
 
 def _restart_clocks(request_ids: list[str]) -> int:
     """Let the clocks run again, except under another incident; return how many."""
-    found = ApprovalRequest.objects.filter(
+    thawed = ApprovalRequest.objects.filter(
         ~build_frozen_condition(), pk__in=request_ids, frozen_through__isnull=False
     )
-    return found.update(frozen_through=None)
+    return thawed.update(frozen_through=None)
 
 
 @operation(
@@ -303,11 +303,11 @@ def _record_incident_event(
         data={"incident": row.pk, "queue": queue, **more},
         private=private,
     )
-    said = {"kind": kind.partition(".")[2]}
+    facts = {"kind": kind.partition(".")[2]}
     outbox.publish_many(
         "incident.told",
         [
-            (str(row.pk), {"person": one.public_id, **said})
-            for one in permissions.list_supervisors(row.queue_id)
+            (str(row.pk), {"person": supervisor.public_id, **facts})
+            for supervisor in permissions.list_supervisors(row.queue_id)
         ],
     )

@@ -16,9 +16,11 @@ def list_proposals_to_withdraw(stop: Stop) -> list[str]:
     """Ids of the proposals that a stop withdraws, oldest first; none for a pause."""
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
-    mine = Proposal.objects.filter(build_scope_condition(Scope(stop.scope), stop.key))
-    asked = mine.filter(request__status__in=OPEN)
-    queued = mine.filter(executions__status=ExecutionStatus.QUEUED)
+    in_scope = Proposal.objects.filter(
+        build_scope_condition(Scope(stop.scope), stop.key)
+    )
+    asked = in_scope.filter(request__status__in=OPEN)
+    queued = in_scope.filter(executions__status=ExecutionStatus.QUEUED)
     ages = [rows.values_list("created_at", "pk") for rows in (asked, queued)]
     return [pk for _, pk in ages[0].union(ages[1]).order_by("created_at")]
 
@@ -92,15 +94,15 @@ def select_approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
 
     It counts as a vote on the current version, or carried over from an earlier one.
     """
-    mine = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
-    of_now = mine.filter(request=OuterRef("pk"), version=OuterRef("version"))
+    votes = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
+    of_now = votes.filter(request=OuterRef("pk"), version=OuterRef("version"))
     carried = RequestVersion.objects.filter(
         request=OuterRef("pk"),
         number=OuterRef("version"),
         carried__contains=[reviewer],
     )
-    found = ApprovalRequest.objects.filter(pk__in=mine.values("request"))
-    return found.filter(Exists(of_now) | Exists(carried))
+    requests = ApprovalRequest.objects.filter(pk__in=votes.values("request"))
+    return requests.filter(Exists(of_now) | Exists(carried))
 
 
 def has_counted_approval(request: ApprovalRequest, reviewer: str) -> bool:

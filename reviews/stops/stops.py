@@ -82,8 +82,8 @@ def _query_modes(
     actions: Collection[StoppableAction], since: datetime | None
 ) -> dict[StoppableAction, StopMode | None]:
     keys = {key for action in actions for key in list_keys(action)}
-    found = _MODES.fetch_all(keys=sorted(keys), since=since)
-    return {action: find_strictest_mode(action, found) for action in actions}
+    rows = _MODES.fetch_all(keys=sorted(keys), since=since)
+    return {action: find_strictest_mode(action, rows) for action in actions}
 
 
 def list_keys(action: StoppableAction) -> list[str]:
@@ -101,11 +101,11 @@ def _list_covering_stops(agent: str, thread: str, tool: str) -> list[tuple[Scope
 
 
 def find_strictest_mode(
-    action: StoppableAction, found: Iterable[Sequence[str]]
+    action: StoppableAction, rows: Iterable[Sequence[str]]
 ) -> StopMode | None:
     """The strictest mode over an action among stops, given as scope, key and mode."""
     covering = _list_covering_stops(*action)
-    modes = {mode for scope, key, mode in found if (scope, key) in covering}
+    modes = {mode for scope, key, mode in rows if (scope, key) in covering}
     if StopMode.STOPPED in modes:
         return StopMode.STOPPED
     return StopMode.PAUSED if modes else None
@@ -258,18 +258,18 @@ def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> 
 def _insert_stop(row: Stop, actor: log.Actor, reason_code: str) -> Stop | None:
     """Store, log and publish the stop; None when its scope and key have one in force,
     including one that was set at the same moment."""
-    said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
+    defaults = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
     try:
-        kept, made = Stop.objects.get_or_create(
-            scope=row.scope, key=row.key, lifted_at=None, defaults=said
+        stop, created = Stop.objects.get_or_create(
+            scope=row.scope, key=row.key, lifted_at=None, defaults=defaults
         )
     except IntegrityError:  # another stop got there first and has been lifted since
         return None
-    if not made:
+    if not created:
         return None
-    _log_stop_change("stop.raised", kept, actor, kept.at, kept.reason, reason_code)
-    outbox.publish("stop.raised", subject=str(kept.pk))
-    return kept
+    _log_stop_change("stop.raised", stop, actor, stop.at, stop.reason, reason_code)
+    outbox.publish("stop.raised", subject=str(stop.pk))
+    return stop
 
 
 def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
@@ -335,10 +335,10 @@ def lift_stop(
 
 
 def _update_stop(row: Stop, **values: object) -> None:
-    found = Stop.objects.filter(
+    unchanged = Stop.objects.filter(
         pk=row.pk, lifted_at__isnull=True, lift_asked_by=row.lift_asked_by
     )
-    if found.update(**values) != 1:
+    if unchanged.update(**values) != 1:
         raise Conflict
     row.refresh_from_db()
 

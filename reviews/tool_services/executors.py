@@ -138,8 +138,8 @@ def parse_answer(answer: Mapping[str, Any]) -> EffectOutcome:
     """
     status = answer.get("status")
     if status == "succeeded":
-        found = build_success(answer.get("result"))
-        return replace(found, effects=_parse_count(answer.get("count")))
+        success = build_success(answer.get("result"))
+        return replace(success, effects=_parse_count(answer.get("count")))
     if status == "failed":
         error = answer.get("error")
         error = error if isinstance(error, Mapping) else {}
@@ -332,9 +332,9 @@ def look_up_effect(definition: ToolDefinition, call: Call) -> EffectOutcome:
         return build_unknown("look_up_failed", name)
     if answer.get("status") == "not_found":
         return build_failure(NOT_FOUND, "the service never saw this key")
-    found = replace(parse_answer(answer), looked_up=True)
+    outcome = replace(parse_answer(answer), looked_up=True)
     # A service's own error code "not_found" is a known failure, not an unknown key.
-    return replace(found, code="failed") if found.code == NOT_FOUND else found
+    return replace(outcome, code="failed") if outcome.code == NOT_FOUND else outcome
 
 
 def _fetch_answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:

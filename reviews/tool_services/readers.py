@@ -56,7 +56,9 @@ class ToolReading:
     def as_json(self) -> dict[str, Any]:
         """Return plain data, as a revision stores it. It shares the values of this
         reading."""
-        stored: dict[str, Any] = {one.name: getattr(self, one.name) for one in _FIELDS}
+        stored: dict[str, Any] = {
+            member.name: getattr(self, member.name) for member in _FIELDS
+        }
         return {**stored, "at": self.at.isoformat()}
 
     @classmethod
@@ -93,10 +95,10 @@ def read_state(
     skips the dry run, for callers that show it to nobody. Caller holds no transaction.
     """
     question = ReaderQuery(definition.name, args, asker, timeout)
-    found = _ask_reader(definition, question)
+    reading = _ask_reader(definition, question)
     if not rehearse or definition.dry_run is None:
-        return found
-    return replace(found, dry_run=_ask_dry_run(definition.dry_run, question))
+        return reading
+    return replace(reading, dry_run=_ask_dry_run(definition.dry_run, question))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +184,14 @@ def _pick_declared(
 ) -> dict[str, Any]:
     """Pick the declared names from the result, by `take` where the reader renames them.
     Names that the result lacks are left out."""
-    found = {}
+    picked = {}
     for name in names:
         value = _find_member(
             result, reader.take.get(name, name).removeprefix("$result.")
         )
         if value is not None:
-            found[name] = value
-    return found
+            picked[name] = value
+    return picked
 
 
 def _find_member(data: Any, path: str) -> Any:
@@ -203,19 +205,19 @@ def _ask_dry_run(
 ) -> dict[str, Any]:
     """Ask the dry run. Returns `at`, and either `says` (a text, a list of texts or an
     object) with `source`, or the `problem`."""
-    found: dict[str, Any] = {"at": timezone.now().isoformat()}
+    at = timezone.now().isoformat()
     try:
         answer = _ask_target(rehearsal, question, dry_run=True)
         says = answer.get("says")
         if not isinstance(says, str | list | Mapping):
             raise MalformedAnswer("says is no text, list or object")
         return {
-            **found,
+            "at": at,
             "says": says,
             "source": _parse_text("source", answer.get("source", "")),
         }
     except Exception as error:
-        return {**found, "problem": _describe_problem(error, "dry run")}
+        return {"at": at, "problem": _describe_problem(error, "dry run")}
 
 
 def _describe_problem(error: Exception, what: str) -> str:
@@ -257,9 +259,11 @@ def _match_parameters(function: Any, named: Mapping[str, str]) -> dict[str, str]
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # the function has no signature
         return {}
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return dict(named)
-    taken = {one.name for one in parameters[1:] if one.kind in _BY_NAME}
+    taken = {
+        parameter.name for parameter in parameters[1:] if parameter.kind in _BY_NAME
+    }
     return {name: value for name, value in named.items() if name in taken}
 
 

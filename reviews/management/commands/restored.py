@@ -28,7 +28,9 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(error.detail) from error
         if epoch.began_at is None:
-            said = "Recorded. A second person must confirm: manage.py restored --by ..."
+            message = (
+                "Recorded. A second person must confirm: manage.py restored --by ..."
+            )
         else:
-            said = f"Epoch {epoch.number} begins. Workers resume automatically."
-        self.stdout.write(said)
+            message = f"Epoch {epoch.number} begins. Workers resume automatically."
+        self.stdout.write(message)

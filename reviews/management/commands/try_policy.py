@@ -47,30 +47,32 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         document = _read_document(options["file"], options["variables"])
         lines = _read_file(options["calls"]).splitlines()
-        found = list(
+        results = list(
             simulation.simulate_calls(document, lines, now=_parse_time(options["at"]))
         )
         printed = (
-            simulation.format_lines(found) if options["json"] else _format_table(found)
+            simulation.format_lines(results)
+            if options["json"]
+            else _format_table(results)
         )
         for line in printed:
             self.stdout.write(line)
-        if wrong := sum(bool(one.problem) for one in found):
-            raise CommandError(f"{wrong} of {len(found)} lines are not valid calls.")
+        if wrong := sum(bool(result.problem) for result in results):
+            raise CommandError(f"{wrong} of {len(results)} lines are not valid calls.")
 
 
 def _parse_time(text: str | None) -> datetime:
     if text is None:
         return clock.now()
     try:
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except ValueError as error:
         raise CommandError(f"--at: {error}") from error
-    if found.tzinfo is None:
+    if at.tzinfo is None:
         raise CommandError("--at has no time zone: write 2026-11-24T10:00:00+00:00")
-    if not clock.is_usable(found):
+    if not clock.is_usable(at):
         raise CommandError(f"--at: the year {clock.YEARS_RULE}")
-    return found
+    return at
 
 
 def _read_document(file: Path, variables: Sequence[str]) -> Document:
@@ -90,20 +92,22 @@ def _read_file(file: Path) -> str:
         raise CommandError(f"{file} cannot be read: {error}") from error
 
 
-def _format_table(found: Iterable[SimulationResult]) -> Iterable[str]:
-    rows = [HEADS, *(_format_row(one) for one in found)]
+def _format_table(results: Iterable[SimulationResult]) -> Iterable[str]:
+    rows = [HEADS, *(_format_row(result) for result in results)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(HEADS) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         yield "  ".join([*cells, row[-1]]).rstrip()
 
 
-def _format_row(one: SimulationResult) -> tuple[str, ...]:
-    tier = "error" if one.problem else one.tier
-    cells = (one.tool, tier, ",".join(one.rules), one.problem or one.title)
-    return (str(one.line), *map(_to_printable, cells))
+def _format_row(result: SimulationResult) -> tuple[str, ...]:
+    tier = "error" if result.problem else result.tier
+    cells = (result.tool, tier, ",".join(result.rules), result.problem or result.title)
+    return (str(result.line), *map(_to_printable, cells))
 
 
 def _to_printable(text: str) -> str:
     """Replace unprintable characters, so that a call cannot control the terminal."""
-    return "".join(one if one.isprintable() else "\ufffd" for one in text)
+    return "".join(
+        character if character.isprintable() else "\ufffd" for character in text
+    )
