@@ -22,7 +22,6 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews.choices import RepairChange, RepairSubject
 from reviews.executions import repairs
-from reviews.executions.repairs import PlannedRepair
 from reviews.models import Proposal, Repair
 from reviews.redaction.redactor import load_redactor
 from reviews.stops import stops
@@ -31,8 +30,6 @@ from . import checkpoints, locks, proposals, selectors
 from .choices import ThreadResult, ThreadStatus
 from .models import Agent, Checkpoint, Thread
 from .schemas import STATE_LIMIT
-
-MAX_RESUME_AT_LENGTH = 128
 
 
 @operation(locks="thread", writes="Repair", logs="repair.proposed")
@@ -54,13 +51,12 @@ def propose_repair(
     thread = locks.lock_thread(agent, name)
     now = clock.now()
     if change is RepairChange.FINISH:
-        wanted = _build_finish_change(thread, now)
+        repair = _build_finish_repair(thread, now)
     else:
-        wanted = _build_checkpoint_change(
-            thread, resume_at, _parse_state(thread, state)
-        )
+        new_state = _parse_state(thread, state)
+        repair = _build_checkpoint_repair(thread, resume_at, new_state)
     return repairs.create_repair(
-        wanted, person=person, reason=reason, now=now, shown=shown
+        repair, person=person, reason=reason, now=now, shown=shown
     )
 
 
@@ -84,60 +80,55 @@ def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair
     agent = Agent.objects.get(slug=repair.agent)
     thread = locks.lock_thread(agent, repair.thread)
     if repair.change == RepairChange.FINISH:
-        repairs.check_unchanged(repair, _build_finish_change(thread, now))
+        repairs.check_unchanged(repair, _build_finish_repair(thread, now))
         actor = build_actor(person)
         proposals.apply_finish(thread, ThreadResult.FAILED, actor=actor, now=now)
     else:
-        after = repair.after
-        wanted = _build_checkpoint_change(thread, after["resume_at"], after["state"])
-        repairs.check_unchanged(repair, wanted)
+        resume_at, state = repair.after["resume_at"], repair.after["state"]
+        fresh = _build_checkpoint_repair(thread, resume_at, state)
+        repairs.check_unchanged(repair, fresh)
         checkpoints.correct_checkpoint(
             _load_latest_checkpoint(thread),
+            resume_at=resume_at,
+            state=state,
             repair=repair.pk,
             now=now,
-            **_pick_checkpoint_fields(after),
         )
     return repairs.mark_repair_applied(repair, person=person, now=now)
 
 
-def _pick_checkpoint_fields(after: Mapping[str, Any]) -> dict[str, Any]:
-    return {"resume_at": after["resume_at"], "state": after["state"]}
-
-
-def _build_finish_change(thread: Thread, now: datetime) -> PlannedRepair:
+def _build_finish_repair(thread: Thread, now: datetime) -> Repair:
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This run is finished. There is nothing to repair.")
     if not selectors.is_silent(thread, now):
         raise Conflict(
             "This run was active a moment ago. Stop it, or wait ten minutes."
         )
-    before = read_present_values(thread, RepairChange.FINISH)
+    change = RepairChange.FINISH
+    before = read_present_values(thread, change)
     after = {**before, "status": "finished", "result": ThreadResult.FAILED.value}
-    return _build_change(
-        thread, RepairSubject.THREAD, RepairChange.FINISH, before, after
-    )
+    return _build_repair(thread, RepairSubject.THREAD, change, before, after)
 
 
-def _build_checkpoint_change(
-    thread: Thread, resume_at: str, state: Any
-) -> PlannedRepair:
-    latest = _load_latest_checkpoint(thread)
-    before = read_present_values(thread, RepairChange.CHECKPOINT)
-    after = {"version": latest.number + 1, "resume_at": resume_at, "state": state}
-    if (resume_at, state) == (latest.resume_at, latest.state):
-        raise Conflict("The checkpoint already has these values.")
+def _build_checkpoint_repair(thread: Thread, resume_at: str, state: Any) -> Repair:
     change = RepairChange.CHECKPOINT
-    return _build_change(thread, RepairSubject.CHECKPOINT, change, before, after)
+    before = read_present_values(thread, change)
+    after = {"version": before["version"] + 1, "resume_at": resume_at, "state": state}
+    if (resume_at, state) == (before["resume_at"], before["state"]):
+        raise Conflict("The checkpoint already has these values.")
+    return _build_repair(thread, RepairSubject.CHECKPOINT, change, before, after)
 
 
 def read_present_values(thread: Thread, change: RepairChange) -> dict[str, Any]:
     """The values that a repair of the run, or of its checkpoint, would change. Raises
     NotFound for a run without a checkpoint."""
     if change is RepairChange.FINISH:
+        proposed = Proposal.objects.filter(agent=thread.agent.slug, thread=thread.name)
+        checkpoint = checkpoints.find_latest_checkpoint(thread)
         return {
             "status": thread.status,
-            "proposals": _select_proposals(thread).count(),
-            "checkpoint": _find_checkpoint_number(thread),
+            "proposals": proposed.count(),
+            "checkpoint": checkpoint.number if checkpoint else 0,
         }
     latest = _load_latest_checkpoint(thread)
     return {
@@ -147,21 +138,23 @@ def read_present_values(thread: Thread, change: RepairChange) -> dict[str, Any]:
     }
 
 
-def _build_change(
-    thread: Thread, subject: RepairSubject, change: RepairChange, *values: Any
-) -> PlannedRepair:
+def _build_repair(
+    thread: Thread,
+    subject: RepairSubject,
+    change: RepairChange,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> Repair:
     agent = thread.agent.slug
-    key = stops.build_thread_key(agent, thread.name)
-    return PlannedRepair(subject, key, agent, thread.name, change, *values)
-
-
-def _select_proposals(thread: Thread) -> Any:
-    return Proposal.objects.filter(agent=thread.agent.slug, thread=thread.name)
-
-
-def _find_checkpoint_number(thread: Thread) -> int:
-    latest = checkpoints.find_latest_checkpoint(thread)
-    return latest.number if latest else 0
+    return Repair(
+        subject=subject,
+        key=stops.build_thread_key(agent, thread.name),
+        agent=agent,
+        thread=thread.name,
+        change=change,
+        before=before,
+        after=after,
+    )
 
 
 def _load_latest_checkpoint(thread: Thread) -> Checkpoint:

@@ -8,7 +8,6 @@ authorization.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,19 +38,6 @@ STUCK_AFTER = timedelta(minutes=5)  # far longer than a sweep takes to handle th
 TIMER = log.Actor("system", "timer")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRepair:
-    """One change of one subject: its present values and the values after the change."""
-
-    subject: RepairSubject
-    key: str
-    agent: str
-    thread: str
-    change: RepairChange
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-
-
 @operation(locks="grant, execution", writes="Repair", logs="repair.proposed")
 def propose_repair(
     *,
@@ -69,8 +55,8 @@ def propose_repair(
         person, execution.grant.revision.known_tool.queue_id
     )
     now = clock.now()
-    wanted = build_execution_repair(execution, change, now)
-    return create_repair(wanted, person=person, reason=reason, now=now, shown=shown)
+    repair = build_execution_repair(execution, change, now)
+    return create_repair(repair, person=person, reason=reason, now=now, shown=shown)
 
 
 @operation(
@@ -87,17 +73,14 @@ def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair
     now = clock.now()
     repair = load_confirmable_repair(repair_id, person=person, now=now, shown=shown)
     execution = locks.lock_execution(repair.key)
-    wanted = build_execution_repair(execution, RepairChange(repair.change), now)
-    check_unchanged(repair, wanted)
-    if wanted.change is RepairChange.SAY_UNKNOWN:
+    fresh = build_execution_repair(execution, RepairChange(repair.change), now)
+    check_unchanged(repair, fresh)
+    if repair.change == RepairChange.SAY_UNKNOWN:
         detail = "Two people marked its result as unknown."
         finish.mark_unknown(execution, "repaired", detail, now, build_actor(person))
     else:
-        finish.refuse_execution(
-            execution,
-            Refusal("window_closed", "It did not run in its execution window."),
-            now,
-        )
+        detail = "It did not run in its execution window."
+        finish.refuse_execution(execution, Refusal("window_closed", detail), now)
     return mark_repair_applied(repair, person=person, now=now)
 
 
@@ -139,12 +122,12 @@ def lapse_repairs() -> int:
 
 def build_execution_repair(
     execution: Execution, change: RepairChange, now: datetime
-) -> PlannedRepair:
-    """Build the repair of an execution, with its values before and after. Raises
-    Conflict when the execution does not need this change."""
+) -> Repair:
+    """Build the repair of an execution, with its values before and after; it is not
+    stored. Raises Conflict when the execution does not need this change."""
     proposal = execution.grant.proposal
     before, after = _EXECUTION_CHANGES[change](execution, now)
-    return PlannedRepair(
+    return Repair(
         subject=RepairSubject.EXECUTION,
         key=execution.pk,
         agent=proposal.agent,
@@ -206,48 +189,33 @@ _EXECUTION_CHANGES = {
 
 
 def create_repair(
-    wanted: PlannedRepair, *, person: Person, reason: str, now: datetime, shown: str
+    repair: Repair, *, person: Person, reason: str, now: datetime, shown: str
 ) -> Repair:
-    """Create the proposed repair, for a second person to confirm. A step. Raises
+    """Store a repair that was built, for a second person to confirm. A step. Raises
     NotPermitted, TextMissing, StaleVersion, or Conflict when one is already open for
     the subject. Caller holds the subject's lock."""
     permissions.check_permission(person, Permission.PROPOSE_REPAIR)
     if not reason.strip():
         raise TextMissing(errors=[build_field_error("reason", "say what is wrong")])
-    open_ = Repair.objects.filter(subject=wanted.subject, key=wanted.key)
+    open_ = Repair.objects.filter(subject=repair.subject, key=repair.key)
     if open_.filter(status=RepairStatus.PROPOSED).exists():
         raise Conflict("A repair of this is already proposed. Nothing was changed.")
-    parts = build_shown_values(wanted.before)
+    parts = build_shown_values(repair.before)
     canonical.check_shown(shown, parts, "Nothing was proposed.")  # guard: values-shown
-    repair = Repair(
-        subject=wanted.subject,
-        key=wanted.key,
-        agent=wanted.agent,
-        thread=wanted.thread,
-        change=wanted.change,
-        before=wanted.before,
-        after=wanted.after,
-        reason=reason,
-        proposed_by=person.public_id,
-        proposed_at=now,
-        lapses_at=now + CONFIRMATION_PERIOD,
-    )
+    repair.reason, repair.proposed_by = reason, person.public_id
+    repair.proposed_at, repair.lapses_at = now, now + CONFIRMATION_PERIOD
     try:
-        _write_proposal(repair, person, now)
+        transitions.repair.create(
+            repair,
+            "propose",
+            actor=build_actor(person),
+            now=now,
+            **_build_log_data(repair),
+            private={"reason": reason, **_format_values(repair)},
+        )
     except IntegrityError:
         raise Conflict("A repair of this is already proposed.") from None
     return repair
-
-
-def _write_proposal(repair: Repair, person: Person, now: datetime) -> None:
-    transitions.repair.create(
-        repair,
-        "propose",
-        actor=build_actor(person),
-        now=now,
-        **_build_log_data(repair),
-        private={"reason": repair.reason, **_format_values(repair)},
-    )
 
 
 def build_shown_values(before: Mapping[str, Any]) -> dict[str, object]:
@@ -287,19 +255,14 @@ def check_may_confirm(person: Person, repair: Repair) -> None:
         raise NotPermitted("You proposed this, so someone else must confirm it.")
 
 
-def check_unchanged(repair: Repair, wanted: PlannedRepair) -> None:
+def check_unchanged(repair: Repair, fresh: Repair) -> None:
     """Check that the subject still has the values that the repair shows to the person
-    who confirms it. Raises Conflict."""
-    then, now = (repair.before, repair.after), (wanted.before, wanted.after)
-    if [*map(_encode_values, then)] != [*map(_encode_values, now)]:
+    who confirms it; `fresh` is the same repair, built now. Raises Conflict."""
+    if _format_values(repair) != _format_values(fresh):
         raise Conflict(
             "The run changed since the repair was proposed. Nothing was changed. "
             "Check it, and propose the repair again if it is still needed."
         )
-
-
-def _encode_values(values: Mapping[str, Any]) -> bytes:
-    return canonical.encode(dict(values))
 
 
 def mark_repair_applied(repair: Repair, *, person: Person, now: datetime) -> Repair:
@@ -331,13 +294,14 @@ def _apply_transition(
 
 def _build_log_data(repair: Repair) -> dict[str, Any]:
     """The `data` of every log record about a repair."""
-    data = {
-        "repair": repair.pk,
-        "subject": repair.subject,
-        "key": repair.key,
-        "change": repair.change,
+    return {
+        "data": {
+            "repair": repair.pk,
+            "subject": repair.subject,
+            "key": repair.key,
+            "change": repair.change,
+        }
     }
-    return {"data": data}
 
 
 def _format_values(repair: Repair) -> dict[str, str]:
