@@ -31,6 +31,7 @@ ABOUT_REPORTS = (
     AlarmKind.WITHOUT_GRANT,
     AlarmKind.OTHER_BYTES,
 )
+SETTLED_BY_OTHERS = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 _IDENTITY_FIELDS = ("fence", "status", "action_hash", "result_digest", "code")
 
 
@@ -78,9 +79,9 @@ def is_repeat(execution: Execution, columns: Mapping[str, Any]) -> bool:
     return _matches_record(execution, LateReport(execution=execution, **columns))
 
 
-def select_done_reports(execution: Execution) -> QuerySet[LateReport]:
-    """Reports of success that came too late to count."""
-    return execution.late_reports.filter(status="succeeded", counted=False)
+def has_done_report(execution: Execution) -> bool:
+    """Whether a report of success came too late to count."""
+    return execution.late_reports.filter(status="succeeded", counted=False).exists()
 
 
 def has_unanswered_report(execution: Execution) -> bool:
@@ -104,18 +105,16 @@ def select_unanswered_reports() -> QuerySet[LateReport]:
 def _matches_record(execution: Execution, report: LateReport) -> bool:
     """Whether the holder of the last attempt only repeats its report. An outcome that a
     person or a look-up recorded is not its report."""
-    recorded = execution.code not in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
     return (
-        recorded
+        execution.code not in SETTLED_BY_OTHERS
         and report.fence == execution.fence
         and report.status == execution.status
         and report.action_hash == execution.grant.action_hash
-        and (report.status != "succeeded" or _has_same_result(execution, report))
+        and (
+            report.status != "succeeded"
+            or report.result_digest == execution.result_digest
+        )
     )
-
-
-def _has_same_result(execution: Execution, report: LateReport) -> bool:
-    return report.result_digest == execution.result_digest
 
 
 def _is_already_kept(execution: Execution, report: LateReport) -> bool:
@@ -149,14 +148,11 @@ def _may_have_begun(execution: Execution, fence: int) -> bool:
 def _is_second_success(execution: Execution, report: LateReport) -> bool:
     """Whether it reports a second effect beside the success of another attempt. A
     success that a look-up or a person recorded is not an effect of its own."""
-    by_attempt = not execution.looked_up and execution.code not in {
-        SETTLED_BY_PERSON,
-        SETTLED_BY_LOOK_UP,
-    }
     return (
         report.status == "succeeded"
         and execution.status == ExecutionStatus.SUCCEEDED
-        and by_attempt
+        and not execution.looked_up
+        and execution.code not in SETTLED_BY_OTHERS
         and not is_same_effect(execution, report)
     )
 

@@ -6,7 +6,7 @@ once the problem is gone. A supervisor acknowledges an alarm and closes it with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 
 from journal import canonical, clock, log
-from journal.errors import Conflict, NotPermitted, TextMissing
+from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
 from journal.operations import operation
 from policies.choices import ExecutionClass
 from policies.models import Person
@@ -66,10 +66,9 @@ def close_alarm(*, alarm_id: int, person: Person, note: str, shown: str = "") ->
     """
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
-    if not note.strip():
-        raise TextMissing(
-            errors=[{"path": "note", "message": "describe what you found"}]
-        )
+    note = note.strip()
+    if not note:
+        raise TextMissing(errors=[build_field_error("note", "describe what you found")])
     if alarm.status == AlarmStatus.CLOSED:
         raise Conflict("This alarm is already resolved. Your note was not recorded.")
     lost = "Your note was not recorded."
@@ -79,11 +78,9 @@ def close_alarm(*, alarm_id: int, person: Person, note: str, shown: str = "") ->
         "closed_by": person,
         "closed_at": now,
         "closed_how": ClosedHow.PERSON,
-        "note": note.strip(),
+        "note": note,
     }
-    _apply_transition(
-        alarm, "close", person, now, changes, private={"note": note.strip()}
-    )
+    _apply_transition(alarm, "close", person, now, changes, private={"note": note})
     return alarm
 
 
@@ -278,14 +275,13 @@ def raise_for_success(execution: Execution, now: datetime) -> None:
         )
 
 
-def _list_rival_reports(execution: Execution) -> Iterator[LateReport]:
+def _list_rival_reports(execution: Execution) -> list[LateReport]:
     """Successes that other attempts reported and that are not this same effect."""
     if execution.fence < 2 or execution.looked_up:
-        return
+        return []
     rivals = execution.late_reports.filter(status="succeeded", counted=False)
-    for report in rivals.exclude(fence=execution.fence):
-        if not is_same_effect(execution, report):
-            yield report
+    rivals = rivals.exclude(fence=execution.fence)
+    return [report for report in rivals if not is_same_effect(execution, report)]
 
 
 def is_same_effect(execution: Execution, report: LateReport) -> bool:

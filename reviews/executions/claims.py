@@ -37,8 +37,10 @@ def find_may_have_run_reason(
     """Why the effect may have happened already, in cases that neither a look-up by its
     key nor the provider's memory of that key can detect; None otherwise. Caller holds
     the execution's lock."""
-    late = execution.attempts > 0 and _cannot_be_confirmed(execution)
-    if late and late_reports.has_unanswered_report(execution):  # guard: late-report
+    keyed = execution.execution_class is ExecutionClass.KEYED
+    unconfirmed = execution.attempts > 0 and not (keyed or execution.has_look_up)
+    # guard: late-report
+    if unconfirmed and late_reports.has_unanswered_report(execution):
         return uncertain.REPORTED
     return _find_restore_reason(execution, state)
 
@@ -60,29 +62,12 @@ def is_untouched(execution: Execution, state: GateState) -> bool:
     whatever was recorded later. If its service can be asked, it is asked before the
     effect is repeated, and so is everything that came back with a restore.
     """
-    doubted = execution.unknown_at is not None or _is_reported_done(execution)
+    doubted = execution.unknown_at is not None or (
+        execution.attempts > 1 and late_reports.has_done_report(execution)
+    )
     can_look = execution.has_look_up
     restored = uncertain.predates_restore(execution, state.backup)
     return not (doubted and can_look) and not restored  # guard: unknown-once
-
-
-def _is_reported_done(execution: Execution) -> bool:
-    if execution.attempts <= 1:
-        return False
-    return late_reports.select_done_reports(execution).exists()
-
-
-def _cannot_be_confirmed(execution: Execution) -> bool:
-    """Whether the service cannot be asked and the provider does not know our key."""
-    keyed = execution.execution_class is ExecutionClass.KEYED
-    return not keyed and not execution.has_look_up
-
-
-def record_redeem_key(execution: Execution, key: str) -> None:
-    """Record which redeem call made the claim that was just written. Caller holds the
-    execution's lock."""
-    made = Execution.objects.filter(pk=execution.pk, fence=execution.fence)
-    made.update(redeem_digest=_compute_redeem_digest(execution, key))
 
 
 def is_claim_of_key(execution: Execution, key: str, now: datetime) -> bool:
@@ -180,29 +165,18 @@ def claim_execution(
     state = rechecks.load_state(execution)
     restore_epochs.check_not_restored(state.halted)
     if redeeming and is_claim_of_key(execution, key, state.now):
-        return _replay_claim(execution)
+        definition, fence = execution.tool_definition, execution.fence
+        return Claim(execution, definition, fence, untouched=False, replayed=True)
+    ours, claim = redeeming == execution.by_agent, None
     with writes.unit_of_work():
-        claim = _claim_by_status(
-            execution, actor, state, ours=redeeming == execution.by_agent
-        )
+        if execution.status == ExecutionStatus.QUEUED:
+            claim = _claim_queued(execution, actor, state, ours=ours)
+        elif execution.status == ExecutionStatus.CLAIMED:
+            claim = _claim_lapsed(execution, actor, state, ours=ours)
     if claim is not None and key:
-        record_redeem_key(execution, key)
+        claimed = Execution.objects.filter(pk=execution.pk, fence=execution.fence)
+        claimed.update(redeem_digest=_compute_redeem_digest(execution, key))
     return claim
-
-
-def _replay_claim(execution: Execution) -> Claim:
-    definition = execution.tool_definition
-    return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
-
-
-def _claim_by_status(
-    execution: Execution, actor: log.Actor, state: GateState, *, ours: bool
-) -> Claim | None:
-    if execution.status == ExecutionStatus.QUEUED:
-        return _claim_queued(execution, actor, state, ours=ours)
-    if execution.status == ExecutionStatus.CLAIMED:
-        return _claim_lapsed(execution, actor, state, ours=ours)
-    return None
 
 
 def _claim_queued(

@@ -62,21 +62,19 @@ def begin_attempt(claim: Claim) -> None:
     """Mark the attempt as begun, and store what was read for it. Raises StaleFence when
     the lease may end during the effect: a delayed holder must not begin what a
     successor may already perform."""
+    execution = claim.execution
+    # The note that the attempt began need not outlive a crash of the database for a
+    # first attempt at a keyed service, which performs the same key once.
+    keyed = execution.execution_class is ExecutionClass.KEYED
+    durably = not keyed or execution.retried_at is not None
     enough = timedelta(seconds=settings.COUNTERSEAL.http_timeout)
-    _mark_begun(claim, enough, durably=_needs_durable_begin(claim.execution))
+    _mark_begun(claim, enough, durably=durably)
 
 
 def mark_handed_out(claim: Claim) -> None:
     """Mark the claim as begun, right before it is returned to the agent. Raises
     StaleFence when its lease has lapsed, or a concurrent call released the claim."""
     _mark_begun(claim, timedelta(), durably=True)
-
-
-def _needs_durable_begin(execution: Execution) -> bool:
-    """Whether the note that the attempt began must outlive a crash of the database: not
-    for a first attempt at a keyed service, which performs the same key once."""
-    keyed = execution.execution_class is ExecutionClass.KEYED
-    return not keyed or execution.retried_at is not None
 
 
 def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
@@ -90,11 +88,6 @@ def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
     )
     if held != 1:  # guard: begin-in-time
         raise StaleFence
-
-
-def store_readings(execution: Execution) -> None:
-    """Store the readings of checks after which nothing else is written."""
-    writes.insert_rows(take_readings(execution))
 
 
 def take_readings(execution: Execution) -> list[StateReading]:

@@ -6,9 +6,9 @@ business state is stored. A check that fails returns a Refusal with a code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from journal import canonical, restore_epochs
 from journal.statements import Statement
@@ -16,7 +16,7 @@ from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
 from policies.evaluation import Evaluation
-from policies.models import PolicyVersion, Tool
+from policies.models import PolicyVersion
 from reviews import permissions
 from reviews.choices import RequestStatus, StopMode
 from reviews.evidence import log_hashes
@@ -25,12 +25,7 @@ from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
 from reviews.grants.approvers import Ballot, Deciders
 from reviews.grants.grants import ExpectedValue
-from reviews.models import (
-    ApprovalRequest,
-    Execution,
-    Revision,
-    StateReading,
-)
+from reviews.models import ApprovalRequest, Execution, Revision, StateReading
 from reviews.standing_grants import uses
 from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
@@ -82,7 +77,6 @@ UNRECORDED_STANDING = Refusal(
     "The standing grant that allowed it was not issued through Counterseal: it has no"
     " record in the audit log, or no valid seal.",
 )
-TIGHTENED = Refusal("policy_tightened", "The policy now requires more approval.")
 
 
 _FACTS = Statement(f"""
@@ -211,12 +205,9 @@ def _find_approver_refusal(
         ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
     if (refusal := _find_vote_refusal(execution, ballot)) or ballot is None:
         return refusal
-    votes, revision = (
-        approvers.list_votes(ballot, deciders),
-        execution.grant.revision,
-    )
-    held = approvers.are_approvers_valid(votes, ballot.request, revision)
-    return None if held else APPROVER_GONE
+    votes, revision = approvers.list_votes(ballot, deciders), execution.grant.revision
+    valid = approvers.are_approvers_valid(votes, ballot.request, revision)
+    return None if valid else APPROVER_GONE
 
 
 def find_stop_refusal(
@@ -231,11 +222,8 @@ def find_stop_refusal(
     else:
         mode = state.mode
     if mode is StopMode.STOPPED:
-        return (
-            STOPPED
-            if stops.find_stop_mode(*action) is StopMode.STOPPED
-            else STOPPED_SINCE
-        )
+        in_force = stops.find_stop_mode(*action) is StopMode.STOPPED
+        return STOPPED if in_force else STOPPED_SINCE
     if mode is StopMode.PAUSED:
         return Refusal("paused", "This is paused.", retryable=True, costs_attempt=False)
     return None
@@ -276,20 +264,15 @@ def _find_tool_change(
     current = tools.find_current_tool(proposed.name, policy)
     if current is None:
         return Refusal("tool_changed", "The tool is no longer registered.")
-    if tools.list_argument_errors(
-        proposed, revision.args
-    ) or tools.list_argument_errors(current, revision.args):
+    if any(
+        tools.list_argument_errors(tool, revision.args) for tool in (proposed, current)
+    ):
         return Refusal("tool_changed", "The arguments no longer fit the tool.")
-    if _collect_destination(current) != _collect_destination(
-        proposed
-    ):  # guard: elsewhere
+    was, now = tools.load_definition(proposed), tools.load_definition(current)
+    # guard: elsewhere
+    if (now.executor, now.destination) != (was.executor, was.destination):
         return Refusal("tool_changed", "The tool now acts elsewhere.")
     return None
-
-
-def _collect_destination(tool: Tool) -> tuple[object, str]:
-    definition = tools.load_definition(tool)
-    return definition.executor, definition.destination
 
 
 def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal | None:
@@ -346,7 +329,7 @@ def _find_shortfall(
     revision, request = execution.grant.revision, ballot.request if ballot else None
     # guard: tightened-tier
     if asked.tier.rank > _compute_decided_tier(execution, request).rank:
-        return build_tightened_refusal(revision, asked)
+        return _build_tightened_refusal(revision, asked)
     # guard: votes-bytes
     if ballot and approvers.names_other_bytes(ballot, execution.grant.action_hash):
         return OTHER_BYTES
@@ -357,24 +340,19 @@ def _find_shortfall(
         return APPROVER_GONE
     # A version that asks for less than the policy was written past Counterseal.
     if not approvers.can_fill_steps(votes, asked.steps):  # guard: votes-policy
-        return build_tightened_refusal(revision, asked)
-    if _collect_requirements(asked) == _collect_requirements(
-        Evaluation.from_json(revision.evaluation)
-    ):
+        return _build_tightened_refusal(revision, asked)
+    was = Evaluation.from_json(revision.evaluation)
+    if (asked.steps, asked.queue, asked.step_up) == (was.steps, was.queue, was.step_up):
         return None
+    enough = approvers.has_enough_votes(votes, asked)
     # guard: tightened-votes
-    return (
-        None
-        if approvers.has_enough_votes(votes, asked)
-        else build_tightened_refusal(revision, asked)
-    )
+    return None if enough else _build_tightened_refusal(revision, asked)
 
 
-def build_tightened_refusal(revision: Revision, asked: Evaluation) -> Refusal:
-    """Build the refusal of an approval that is no longer enough, with the cause."""
-    return replace(
-        TIGHTENED, detail=f"{TIGHTENED.detail} {describe_tightening(revision, asked)}"
-    )
+def _build_tightened_refusal(revision: Revision, asked: Evaluation) -> Refusal:
+    cause = describe_tightening(revision, asked)
+    detail = f"The policy now requires more approval. {cause}"
+    return Refusal("policy_tightened", detail)
 
 
 def describe_tightening(revision: Revision, asked: Evaluation) -> str:
@@ -420,11 +398,6 @@ def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal |
     return None
 
 
-def _collect_requirements(evaluation: Evaluation) -> tuple[object, ...]:
-    """The people, the queue and the step-up that an evaluation requires."""
-    return evaluation.steps, evaluation.queue, evaluation.step_up
-
-
 def _compute_decided_tier(
     execution: Execution, request: ApprovalRequest | None
 ) -> Tier:
@@ -459,7 +432,9 @@ def _find_state_refusal(
         return Refusal(
             "unread", f"The current state could not be read: {fresh.problem}", True
         )
-    if not _has_expected_values(known, fresh.preconditions):  # guard: record-changed
+    now = fresh.preconditions
+    # guard: record-changed
+    if any(now.get(name) != value for name, value in known.items()):
         return Refusal("precondition", "The record changed after it was shown.")
     return _find_condition_refusal(conditions, fresh)
 
@@ -503,18 +478,12 @@ def _find_shown_reading(ballot: Ballot | None) -> StateReading | None:
     return max(votes, key=lambda vote: vote.at).reading if votes else None
 
 
-def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
-    return all(fresh.get(name) == value for name, value in expected.items())
-
-
 def _find_verifier_refusal(
     execution: Execution, facts: RecheckFacts, definition: ToolDefinition
 ) -> Refusal | None:
     request = facts.ballot.request if facts.ballot else None
-    revision, given = (
-        execution.grant.revision,
-        _compute_decided_tier(execution, request),
-    )
+    revision = execution.grant.revision
+    given = _compute_decided_tier(execution, request)
     queue = request.queue.name if request else revision.evaluation["queue"]
     asked = verifiers.list_verifiers(definition, queue, facts.state.policy)
     if not asked:

@@ -42,9 +42,8 @@ from reviews.tool_services.executors import EffectOutcome
 from . import claims, finish, record
 
 RECONCILER = log.Actor("system", "reconciler")
-LOOK_UP_PERIOD = timedelta(
-    hours=24
-)  # after this, a look-up happens only when a person asks
+# After this, a look-up happens only when a person asks.
+LOOK_UP_PERIOD = timedelta(hours=24)
 MAX_LOOK_UP_WAIT = timedelta(hours=1)
 CHUNK = 50
 NOT_FOUND = executors.NOT_FOUND
@@ -108,17 +107,15 @@ def plan_look_up(
     if execution.status != ExecutionStatus.UNKNOWN:
         return None
     now = clock.now()
-    if definition.look_up is None or not (person or _is_look_up_due(execution, now)):
+    if definition.look_up is None or not (person or _is_due(execution, now)):
         return None
-    _update_execution(
-        execution,
-        asked=execution.asked + 1,
-        ask_at=_compute_next_look_up(execution, now),
-    )
+    execution.ask_at = _compute_next_look_up(execution, now)
+    execution.asked += 1
+    execution.save(update_fields=["asked", "ask_at"])
     return PlannedLookUp(execution, definition, execution.asked)
 
 
-def _is_look_up_due(execution: Execution, now: datetime) -> bool:
+def _is_due(execution: Execution, now: datetime) -> bool:
     return execution.ask_at is not None and execution.ask_at <= now
 
 
@@ -131,12 +128,6 @@ def _compute_next_look_up(execution: Execution, now: datetime) -> datetime | Non
     later = now + min(wait, MAX_LOOK_UP_WAIT)
     assert execution.unknown_at is not None, "an unknown execution has its time"
     return later if later < execution.unknown_at + LOOK_UP_PERIOD else None
-
-
-def _update_execution(execution: Execution, **values: Any) -> None:
-    Execution.objects.filter(pk=execution.pk).update(**values)
-    for name, value in values.items():
-        setattr(execution, name, value)
 
 
 @operation(
@@ -157,7 +148,7 @@ def record_look_up(
     execution = locks.lock_execution(inquiry.execution.pk)
     now = clock.now()
     outcome = record.redact_outcome(execution, outcome)
-    answer = _classify_answer(outcome)
+    answer = NOT_FOUND if outcome.code == NOT_FOUND else outcome.status
     LookUp.objects.create(
         execution=execution,
         number=inquiry.number,
@@ -168,27 +159,6 @@ def record_look_up(
         code="" if answer in {"succeeded", NOT_FOUND} else outcome.code,
         detail="" if answer == NOT_FOUND else outcome.detail,
     )
-    _log_look_up(execution, inquiry, answer, actor, now)
-    if execution.status == ExecutionStatus.UNKNOWN:
-        if execution.fence == inquiry.execution.fence:  # else another attempt began
-            _settle_by_answer(execution, outcome, answer, now)
-    elif execution.status == ExecutionStatus.FAILED and answer == "succeeded":
-        record.record_found_effect(execution, outcome, actor, now)
-    standing.raise_for_repeated_effect(execution, outcome.effects, now)
-    return execution
-
-
-def _classify_answer(outcome: EffectOutcome) -> str:
-    return NOT_FOUND if outcome.code == NOT_FOUND else outcome.status
-
-
-def _log_look_up(
-    execution: Execution,
-    inquiry: PlannedLookUp,
-    answer: str,
-    actor: log.Actor,
-    now: datetime,
-) -> None:
     proposal = execution.grant.proposal
     log.append(
         "execution.looked_up",
@@ -199,6 +169,13 @@ def _log_look_up(
         thread=proposal.thread,
         data={"execution": execution.pk, "number": inquiry.number, "said": answer},
     )
+    if execution.status == ExecutionStatus.UNKNOWN:
+        if execution.fence == inquiry.execution.fence:  # else another attempt began
+            _settle_by_answer(execution, outcome, answer, now)
+    elif execution.status == ExecutionStatus.FAILED and answer == "succeeded":
+        record.record_found_effect(execution, outcome, actor, now)
+    standing.raise_for_repeated_effect(execution, outcome.effects, now)
+    return execution
 
 
 def _settle_by_answer(
@@ -266,31 +243,23 @@ def list_due_audits() -> list[str]:
         finished_at__lte=now - SETTLED,
     )
     unasked = F("audited_at").asc(nulls_first=True)
-    rows = refused.exclude(NO_LOOK_UP).order_by(unasked, "finished_at")
+    refused = refused.exclude(NO_LOOK_UP).order_by(unasked, "finished_at")
+    failed = Execution.objects.filter(
+        status=ExecutionStatus.FAILED, ask_at__lte=now, finished_at__gt=now - HORIZON
+    ).order_by("ask_at")
     return [
-        *rows.values_list("pk", flat=True)[:AUDIT_CHUNK],
-        *_list_reported_failures(now),
+        execution_id
+        for executions in (refused, failed)
+        for execution_id in executions.values_list("pk", flat=True)[:AUDIT_CHUNK]
     ]
-
-
-def _list_reported_failures(now: datetime) -> list[str]:
-    failures = Execution.objects.filter(
-        status=ExecutionStatus.FAILED,
-        ask_at__lte=now,
-        finished_at__gt=now - HORIZON,
-    )
-    return list(failures.order_by("ask_at").values_list("pk", flat=True)[:AUDIT_CHUNK])
 
 
 def audit_execution(execution_id: str) -> bool:
     """Audit one execution, if it is due. Returns whether its effect was found. Raises
     NotFound."""
     execution = plan_audit(execution_id=execution_id)
-    return execution is not None and _perform_audit(execution)
-
-
-def _perform_audit(execution: Execution) -> bool:
-    """Call the service. Runs outside any transaction."""
+    if execution is None:
+        return False
     definition = execution.tool_definition
     outcome = executors.look_up_effect(definition, claims.build_look_up_call(execution))
     if outcome.status == "unknown":
@@ -308,23 +277,19 @@ def plan_audit(*, execution_id: str) -> Execution | None:
     execution, now = locks.lock_execution(execution_id), clock.now()
     if not _is_audit_due(execution, now):
         return None
-    looked_up = execution.has_look_up
-    ask_at = _compute_next_audit(execution, now) if looked_up else None
+    ask_at = None
+    if execution.has_look_up:  # wait as long as it is since the end
+        ask_at = now + max(SETTLED, now - (execution.finished_at or now))
     Execution.objects.filter(pk=execution_id).update(audited_at=now, ask_at=ask_at)
-    return execution if looked_up else None
+    return execution if execution.has_look_up else None
 
 
 def _is_audit_due(execution: Execution, now: datetime) -> bool:
-    asked = execution.ask_at is not None and execution.ask_at <= now
+    due = _is_due(execution, now)
     if execution.status == ExecutionStatus.FAILED:
-        return asked
+        return due
     unasked = execution.audited_at is None
-    return execution.status == ExecutionStatus.REFUSED and (unasked or asked)
-
-
-def _compute_next_audit(execution: Execution, now: datetime) -> datetime:
-    """The wait equals the time since the execution ended, at least SETTLED."""
-    return now + max(SETTLED, now - (execution.finished_at or now))
+    return execution.status == ExecutionStatus.REFUSED and (unasked or due)
 
 
 @operation(
@@ -349,9 +314,13 @@ def record_audit(*, execution_id: str, fence: int, outcome: EffectOutcome) -> bo
         there = record.redact_outcome(execution, outcome)
         record.record_found_effect(execution, there, AUDITOR, now)
     else:
-        recorded = {"recorded": execution.status, "code": execution.code}
         standing.raise_execution_alarm(
-            execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **recorded
+            execution,
+            AlarmKind.WITHOUT_GRANT,
+            now,
+            found="look_up",
+            recorded=execution.status,
+            code=execution.code,
         )
         record.count_found_effect(execution, outcome, now)
     standing.raise_for_repeated_effect(execution, outcome.effects, now)

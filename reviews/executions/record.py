@@ -24,7 +24,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
-from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, WITHOUT_EFFECT
+from reviews.choices import WITHOUT_EFFECT
 from reviews.grants import sequence
 from reviews.models import Execution, StateReading
 from reviews.redaction.redactor import Redactor, load_redactor
@@ -140,7 +140,7 @@ def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcom
     they may be stored and logged. A code that Counterseal reserves becomes `failed`."""
     redactor = _build_redactor(execution)
     code = redactor.text(outcome.code)[:64]
-    code = "failed" if code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP} else code
+    code = "failed" if code in late_reports.SETTLED_BY_OTHERS else code
     return replace(outcome, code=code, detail=redactor.text(outcome.detail))
 
 
@@ -217,7 +217,9 @@ def record_outcome(
 def _apply_outcome(
     execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
-    late, fence = actor.kind == "agent" and _is_late(execution, now), execution.fence
+    grant, fence, until = execution.grant, execution.fence, execution.lease_until
+    lapsed = until is not None and until <= now
+    late = actor.kind == "agent" and (lapsed or grant.expires_at <= now)
     if outcome.status == "succeeded":
         _record_success(execution, outcome, actor, now)
     elif outcome.status == "failed":
@@ -225,27 +227,17 @@ def _apply_outcome(
     else:
         _retry_or_mark_unknown(execution, outcome, actor, now)
     if late:
-        columns = _build_report_columns(
-            execution, fence, execution.grant.action_hash, outcome
-        )
+        columns = _build_report_columns(execution, fence, grant.action_hash, outcome)
         late_reports.record_report(
             execution, columns=columns, actor=actor, now=now, counted=True
         )
 
 
-def _is_late(execution: Execution, now: datetime) -> bool:
-    """Whether the lease or the execution window had ended before the report."""
-    lapsed = execution.lease_until is not None and execution.lease_until <= now
-    return lapsed or execution.grant.expires_at <= now
-
-
 def _record_success(
     execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
-    columns = build_result_columns(execution, outcome.result or {}) | {
-        "looked_up": outcome.looked_up
-    }
-    digest = columns["result_digest"]
+    columns = build_result_columns(execution, outcome.result or {})
+    columns["looked_up"], digest = outcome.looked_up, columns["result_digest"]
     finish.finish_execution(execution, "succeed", actor, now, columns, digest=digest)
     facts.mark_effect_ran(execution.proposal_id, at=now)
     standing.raise_for_success(execution, now)
@@ -304,11 +296,10 @@ def _compute_next_ask(execution: Execution, now: datetime) -> datetime:
     """When to claim it again. A look-up waits until the lease is over: a service that
     is still working would deny the effect, and then perform it beside the next attempt.
     """
-    due = now + compute_back_off(execution)
-    looked_up = execution.has_look_up
-    if execution.began_at is None or execution.lease_until is None or not looked_up:
+    due, until = now + compute_back_off(execution), execution.lease_until
+    if execution.began_at is None or until is None or not execution.has_look_up:
         return due
-    return max(due, execution.lease_until)  # guard: lease-later
+    return max(due, until)  # guard: lease-later
 
 
 @operation(
@@ -333,6 +324,7 @@ def record_late_report(
     )
     late_reports.record_report(execution, columns=columns, actor=actor, now=now)
     count_found_effect(execution, outcome, now)
+    # A report that only repeats what is recorded was not stored.
     return late_reports.is_repeat(execution, columns)
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from journal import clock, failpoints, log
+from journal import clock, failpoints, log, writes
 from journal.clock import format_time
 from journal.errors import (
     AgentStopped,
@@ -83,7 +83,9 @@ def _look_up_earlier(claim: Claim) -> Claim:
     """Ask the service whether the effect happened already, before the agent gets the
     claim. Raises GrantSpent when the execution has ended, Conflict while the service
     cannot say or when the execution is queued for another attempt."""
-    outcome = None if _is_given_out(claim) else run.look_up_earlier_attempts(claim)
+    # False when the first call broke off before the agent got the claim.
+    given_out = claim.replayed and claim.execution.began_at is not None
+    outcome = None if given_out else run.look_up_earlier_attempts(claim)
     if outcome is None or run.may_repeat_effect(claim, outcome):
         return claim
     if run.is_effect_denied(claim, outcome):
@@ -101,12 +103,6 @@ def _look_up_earlier(claim: Claim) -> Claim:
     raise _build_redeem_error(claim.execution.pk)
 
 
-def _is_given_out(claim: Claim) -> bool:
-    """Whether the agent may already be performing the effect under this claim. False
-    when the first call broke off before the agent got the claim."""
-    return claim.replayed and claim.execution.began_at is not None
-
-
 def _release_unless_replayed(claim: Claim, refusal: Refusal) -> None:
     """Release the claim that this call made, unless a repeated call handed it out
     meanwhile. A repeated call releases nothing: the agent may be performing the effect.
@@ -114,7 +110,7 @@ def _release_unless_replayed(claim: Claim, refusal: Refusal) -> None:
     if not claim.replayed:
         with suppress(StaleFence):
             record.release_claim(claim=claim, refusal=refusal)
-    leases.store_readings(claim.execution)
+    writes.insert_rows(leases.take_readings(claim.execution))
 
 
 def _refusal_to_error(refusal: Refusal) -> DomainError:
@@ -134,16 +130,14 @@ def _build_redeem_error(execution_id: str) -> DomainError:
     if execution.status == ExecutionStatus.REFUSED:
         return _refusal_to_error(Refusal(execution.code, execution.detail))
     refusal = rechecks.find_stop_refusal(execution)
-    if execution.status == ExecutionStatus.QUEUED or (
-        refusal and _has_lapsed(execution)
-    ):
-        return (
-            _refusal_to_error(refusal) if refusal else _build_not_due_error(execution)
-        )
-    return GrantSpent()
+    queued, until = execution.status == ExecutionStatus.QUEUED, execution.lease_until
+    lapsed = until is not None and until <= clock.now()
+    if refusal and (queued or lapsed):
+        return _refusal_to_error(refusal)
+    return _build_not_due_error(execution) if queued else GrantSpent()
 
 
-def _build_not_due_error(execution: Execution) -> DomainError:
+def _build_not_due_error(execution: Execution) -> Conflict:
     begins = execution.grant.not_before
     if begins is None or begins <= clock.now():
         return Conflict(NOT_DUE)
@@ -152,10 +146,6 @@ def _build_not_due_error(execution: Execution) -> DomainError:
         "grant then.",
         not_before=clock.format_instant(begins),
     )
-
-
-def _has_lapsed(execution: Execution) -> bool:
-    return execution.lease_until is not None and execution.lease_until <= clock.now()
 
 
 def report_outcome(

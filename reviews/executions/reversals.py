@@ -77,19 +77,11 @@ def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalP
         raise Conflict("This is a reversal. Propose the original action again instead.")
     if find_standing_reversal(execution, now) is not None:
         raise Conflict("This effect is already being undone. Nothing was proposed.")
-    plan = _build_plan(execution)
-    stopped = stops.find_stop_mode(
-        *_build_stop_action(execution.proposal, plan.tool.name)
-    )
-    if stopped is StopMode.STOPPED:
+    plan, original = _build_plan(execution), execution.proposal
+    mode = stops.find_stop_mode(original.agent, original.thread, plan.tool.name)
+    if mode is StopMode.STOPPED:
         raise Conflict(STOPPED)
     return plan
-
-
-def _build_stop_action(original: Proposal, tool: str) -> stops.StoppableAction:
-    """The stop scope of a reversal: the original's agent and run, and the tool that
-    undoes the effect."""
-    return original.agent, original.thread, tool
 
 
 def _build_plan(execution: Execution) -> ReversalPlan:
@@ -125,11 +117,9 @@ def find_standing_reversal(execution: Execution, now: datetime) -> Reversal | No
     it came to nothing."""
     rows = execution.reversals.filter(over_at__isnull=True)
     reversal = rows.select_related("proposal__request").first()
-    return (
-        None
-        if reversal is None or is_reversal_over(reversal.proposal, now)
-        else reversal
-    )
+    if reversal is None or is_reversal_over(reversal.proposal, now):
+        return None
+    return reversal
 
 
 def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
@@ -154,10 +144,8 @@ def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
 def find_newest_execution(proposal: Proposal) -> Execution | None:
     """The newest execution of a proposal; runs no query where `executions` is
     prefetched."""
-    executions = sorted(
-        proposal.executions.all(), key=lambda execution: execution.queued_at
-    )
-    return executions[-1] if executions else None
+    executions = proposal.executions.all()
+    return max(executions, key=lambda execution: execution.queued_at, default=None)
 
 
 def propose_reversal(
@@ -197,7 +185,8 @@ def propose_reversal(
         asks=True,
     )
     now = state.now
-    _end_standing_reversals(undoing.execution, now)
+    earlier = Reversal.objects.filter(execution=undoing.execution, over_at__isnull=True)
+    earlier.update(over_at=now)
     Reversal.objects.create(
         execution=undoing.execution,
         proposal=proposal,
@@ -205,21 +194,7 @@ def propose_reversal(
         at=now,
         over_at=now if proposal.blocked_by else None,
     )
-    _log_reversal_proposed(undoing.execution, proposal, actor, now)
-    return proposal
-
-
-def _end_standing_reversals(execution: Execution, now: datetime) -> None:
-    Reversal.objects.filter(execution=execution, over_at__isnull=True).update(
-        over_at=now
-    )
-
-
-def _log_reversal_proposed(
-    execution: Execution, proposal: Proposal, actor: log.Actor, now: datetime
-) -> None:
-    """Log it on the original proposal; the new proposal has records of its own."""
-    original = execution.proposal
+    # On the original proposal; the new one has records of its own.
     log.append(
         "reversal.proposed",
         actor=actor,
@@ -227,5 +202,6 @@ def _log_reversal_proposed(
         proposal=original.pk,
         agent=original.agent,
         thread=original.thread,
-        data={"execution": execution.pk, "by": proposal.pk},
+        data={"execution": undoing.execution.pk, "by": proposal.pk},
     )
+    return proposal

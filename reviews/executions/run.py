@@ -35,11 +35,9 @@ def look_up_earlier_attempts(claim: Claim) -> EffectOutcome | None:
 
 
 def is_effect_denied(claim: Claim, outcome: EffectOutcome) -> bool:
-    """Whether the service says that nothing happened, so that the effect may begin.
-
-    A reported failure counts only after a person retried the execution: it is then the
-    failure that they retried. Otherwise it is the outcome of an unfinished attempt.
-    """
+    """Whether the service says that nothing happened, so that the effect may begin. A
+    reported failure counts only after a person retried the execution: otherwise it is
+    the outcome of an unfinished attempt."""
     if outcome.status != "failed":
         return False
     retried = claim.execution.retried_at is not None
@@ -145,9 +143,7 @@ def try_record_outside(execution: Execution) -> Refusal | None:
         leases.record_outside_database(execution)
     except OSError as error:
         logger.error("epoch.not_written", error=str(error))
-        return Refusal(
-            "unwritten", "This host cannot write its note of it.", True, True
-        )
+        return Refusal("unwritten", "This host cannot write its note of it.", True)
     return None
 
 

@@ -115,9 +115,8 @@ def requeue_failed(
 def _check_may_retry(execution: Execution, person: Person, now: datetime) -> None:
     revision = execution.grant.revision
     permissions.check_admitted_to_queue(person, revision.known_tool.queue_id)
-    if execution.grant.expires_at <= compute_retry_time(
-        execution, now
-    ):  # guard: retry-window
+    begins = compute_retry_time(execution, now)
+    if execution.grant.expires_at <= begins:  # guard: retry-window
         raise GrantExpired(
             "The execution window has ended. The agent must propose the action again."
         )
