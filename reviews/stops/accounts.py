@@ -34,7 +34,10 @@ def deactivate_account(*, person: Person, by: Person) -> None:
     if person.pk == by.pk:
         raise NotPermitted("Another administrator must deactivate your account.")
     now = clock.now()
-    votes = permissions.find_deciding_role(person) or _has_decided(person)
+    votes = (
+        permissions.find_deciding_role(person)
+        or Decision.objects.filter(reviewer=person).exists()
+    )
     count = tokens.revoke_all_tokens(person, now)
     ended = Person.objects.filter(pk=person.pk, is_active=True).update(
         is_active=False, password=make_password(None), password_changed_at=now
@@ -59,10 +62,6 @@ def reactivate_account(*, person: Person, by: Person) -> None:
     if not inactive.update(is_active=True):
         raise Conflict(f"{person.username} is already active.")
     _log_account_change("person.reactivated", person, by)
-
-
-def _has_decided(person: Person) -> bool:
-    return Decision.objects.filter(reviewer=person).exists()
 
 
 def _log_account_change(kind: str, person: Person, by: Person, **data: str) -> None:

@@ -214,31 +214,22 @@ def end_incident(*, incident_id: int, person: Person) -> Incident:
     row = Incident.objects.filter(pk=incident_id).select_related("queue").first()
     if row is None:
         raise NotFound
-    waiting = _lock_open_requests(row)
+    in_scope = Q(queue=row.queue_id) if row.queue_id else Q()
+    requests = ApprovalRequest.objects.filter(in_scope, status__in=OPEN)
+    locked = locks.lock_requests_in_order(requests)
+    waiting = list(locked.values_list("pk", flat=True))
     now = clock.now()
     move_deadlines(waiting, now)  # exact: takes back what was moved in advance
     ended = Incident.objects.filter(pk=row.pk, ended_at__isnull=True)
     if ended.update(ended_at=now, ended_by=person.public_id) != 1:
         raise Conflict("This incident has already ended. Nothing was changed.")
     row.refresh_from_db()
-    thawed = _restart_clocks(waiting)
+    # The clocks run again, except under another incident.
+    thawed = ApprovalRequest.objects.filter(
+        ~build_frozen_condition(), pk__in=waiting, frozen_through__isnull=False
+    ).update(frozen_through=None)
     _record_incident_event("incident.ended", row, person, now, requests=thawed)
     return row
-
-
-def _lock_open_requests(row: Incident) -> list[str]:
-    """Lock the open requests in its scope in the order of pk; return their ids."""
-    in_scope = Q(queue=row.queue_id) if row.queue_id else Q()
-    requests = ApprovalRequest.objects.filter(in_scope, status__in=OPEN)
-    return list(locks.lock_requests_in_order(requests).values_list("pk", flat=True))
-
-
-def _restart_clocks(request_ids: list[str]) -> int:
-    """Let the clocks run again, except under another incident; return how many."""
-    thawed = ApprovalRequest.objects.filter(
-        ~build_frozen_condition(), pk__in=request_ids, frozen_through__isnull=False
-    )
-    return thawed.update(frozen_through=None)
 
 
 @operation(

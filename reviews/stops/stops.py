@@ -63,24 +63,16 @@ def find_stop_mode(agent: str, thread: str, tool: str) -> StopMode | None:
 def find_blocking_mode(
     action: StoppableAction, granted_at: datetime
 ) -> StopMode | None:
-    """The strictest mode that keeps a granted effect from starting, or None.
-
-    Besides stops and pauses in force, every stop set since the grant counts, even if it
-    has been lifted: what a stop has revoked must be proposed again.
-    """
-    return _query_modes([action], granted_at)[action]
+    """The strictest mode that keeps a granted effect from starting, or None. What a
+    stop has revoked must be proposed again, even if the stop has been lifted since."""
+    return load_stop_modes([action], since=granted_at)[action]
 
 
 def load_stop_modes(
-    actions: Collection[StoppableAction],
+    actions: Collection[StoppableAction], *, since: datetime | None = None
 ) -> dict[StoppableAction, StopMode | None]:
-    """The strictest mode in force over each of many actions, in one query."""
-    return _query_modes(actions, None)
-
-
-def _query_modes(
-    actions: Collection[StoppableAction], since: datetime | None
-) -> dict[StoppableAction, StopMode | None]:
+    """The strictest mode in force over each of many actions, in one query. With
+    `since`, a stop that was set then or later counts although it has been lifted."""
     keys = {key for action in actions for key in list_keys(action)}
     rows = _MODES.fetch_all(keys=sorted(keys), since=since)
     return {action: find_strictest_mode(action, rows) for action in actions}
@@ -177,13 +169,10 @@ def create_stop(
     now = clock.now()
     if mode is StopMode.STOPPED:
         _end_pause(scope, key, person, now)
-    row = Stop(
-        scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
-    )
-    made = _insert_stop(row, build_actor(person), reason_code)
-    if made is None:
+    stop = _insert_stop(scope, key, mode, reason, reason_code, now, person)
+    if stop is None:
         raise Conflict("This is already stopped or paused. Nothing was changed.")
-    return made
+    return stop
 
 
 def pause_run(
@@ -195,21 +184,17 @@ def pause_run(
     reason: str,
     reason_code: str,
 ) -> None:
-    """Pause a run within the caller's transaction.
-
-    A pause or stop that is in force stays as it is. Raises NotPermitted.
-    """
+    """Pause a run within the caller's transaction. A pause or stop that is in force
+    stays as it is. Raises NotPermitted."""
     permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
-    row = _build_run_pause(agent, thread, person.public_id, reason, now)
-    _insert_stop(row, build_actor(person), reason_code)
+    _insert_run_pause(agent, thread, reason, reason_code, now, person)
 
 
 def pause_rejected_run(agent: str, thread: str, *, count: int, now: datetime) -> None:
     """Pause a run after `count` rejections in a row, within the caller's transaction.
     A pause or stop that is in force stays as it is."""
     reason = f"{count} of its proposals in a row were rejected."
-    row = _build_run_pause(agent, thread, SYSTEM, reason, now)
-    _insert_stop(row, log.SYSTEM, "rejections")
+    _insert_run_pause(agent, thread, reason, "rejections", now)
 
 
 def pause_iterating_run(agent: str, thread: str, *, count: int, now: datetime) -> str:
@@ -218,56 +203,56 @@ def pause_iterating_run(agent: str, thread: str, *, count: int, now: datetime) -
     reason = (
         f"It proposed {count} times without a person's decision or a change of plan."
     )
-    row = _build_run_pause(agent, thread, SYSTEM, reason, now)
-    _insert_stop(row, log.SYSTEM, "iterations")
+    _insert_run_pause(agent, thread, reason, "iterations", now)
     return reason
 
 
-def _build_run_pause(
-    agent: str, thread: str, by: str, reason: str, now: datetime
-) -> Stop:
-    return Stop(
-        scope=Scope.THREAD,
-        key=build_thread_key(agent, thread),
-        mode=StopMode.PAUSED,
-        reason=reason,
-        by=by,
-        at=now,
-    )
+def _insert_run_pause(
+    agent: str,
+    thread: str,
+    reason: str,
+    code: str,
+    now: datetime,
+    person: Person | None = None,
+) -> None:
+    key = build_thread_key(agent, thread)
+    _insert_stop(Scope.THREAD, key, StopMode.PAUSED, reason, code, now, person)
 
 
-def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> bool:
-    """Stop a reviewer within the transaction that deactivates their account.
-
-    Their approvals of what has not run are revoked. Returns False when a stop was in
-    force already. Raises NotPermitted.
-    """
+def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> None:
+    """Stop a reviewer within the transaction that deactivates their account: their
+    approvals of what has not run are revoked. Raises NotPermitted."""
     permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
     _check_not_self(reviewer.public_id, person)
-    row = Stop(
-        scope=Scope.REVIEWER,
-        key=reviewer.public_id,
-        mode=StopMode.STOPPED,
-        reason="Their account was deactivated.",
-        by=person.public_id,
-        at=now,
-    )
-    return _insert_stop(row, build_actor(person), "deactivated") is not None
+    key, reason = reviewer.public_id, "Their account was deactivated."
+    mode = StopMode.STOPPED
+    _insert_stop(Scope.REVIEWER, key, mode, reason, "deactivated", now, person)
 
 
-def _insert_stop(row: Stop, actor: log.Actor, reason_code: str) -> Stop | None:
-    """Store, log and publish the stop; None when its scope and key have one in force,
-    including one that was set at the same moment."""
-    defaults = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
+def _insert_stop(
+    scope: Scope,
+    key: str,
+    mode: StopMode,
+    reason: str,
+    reason_code: str,
+    now: datetime,
+    person: Person | None,
+) -> Stop | None:
+    """Store, log and publish the stop that this person, or without one Counterseal
+    itself, sets; None when its scope and key have one in force, including one that was
+    set at the same moment."""
+    by = person.public_id if person else SYSTEM
+    defaults = {"mode": mode, "reason": reason, "by": by, "at": now}
     try:
         stop, created = Stop.objects.get_or_create(
-            scope=row.scope, key=row.key, lifted_at=None, defaults=defaults
+            scope=scope, key=key, lifted_at=None, defaults=defaults
         )
     except IntegrityError:  # another stop got there first and has been lifted since
         return None
     if not created:
         return None
-    _log_stop_change("stop.raised", stop, actor, stop.at, stop.reason, reason_code)
+    actor = build_actor(person) if person else log.SYSTEM
+    _log_stop_change("stop.raised", stop, actor, now, reason, reason_code)
     outbox.publish("stop.raised", subject=str(stop.pk))
     return stop
 
