@@ -156,13 +156,9 @@ def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
     """Build the search for unfinished executions whose request lacks its votes."""
 
     def search(now: datetime) -> QuerySet[Execution]:
-        asked = F("proposal__request")
-        version, action_hash = (
-            "proposal__request__version",
-            "proposal__request__action_hash",
-        )
+        asked = "proposal__request"
         unvoted = Execution.objects.annotate(
-            lacks=_LacksVotes(asked, F(version), F(action_hash))
+            lacks=_LacksVotes(asked, f"{asked}__version", f"{asked}__action_hash")
         ).filter(
             Q(lacks=True) | ~Q(proposal__request__status=RequestStatus.AUTHORIZED),
             status=status,
@@ -180,7 +176,7 @@ def select_unvoted_requests(now: datetime) -> QuerySet[ApprovalRequest]:
     queued = Execution.objects.filter(proposal=OuterRef("proposal"))
     authorized = ApprovalRequest.objects.filter(
         ~Exists(queued), status=RequestStatus.AUTHORIZED, settled_at__gt=now - HORIZON
-    ).annotate(lacks=_LacksVotes(F("pk"), F("version"), F("action_hash")))
+    ).annotate(lacks=_LacksVotes("pk", "version", "action_hash"))
     return exclude_alarmed_requests(authorized.filter(lacks=True)).order_by()
 
 
@@ -258,26 +254,14 @@ def sweep_alarms() -> int:
     now, changed = clock.now(), 0
     for kind, name, search in SEARCHES:
         execution_ids = search(now).values_list("pk", flat=True)[:CHUNK]
-        raising = partial(_raise_found, kind, name, search)
+        raising = partial(raise_found_alarm, kind=kind, name=name, search=search)
         changed += sweeps.run_each(raising, execution_ids)
     unvoted = select_unvoted_requests(now).values_list("pk", flat=True)[:CHUNK]
-    changed += sweeps.run_each(_raise_unvoted, unvoted)
+    changed += sweeps.run_each(raise_unvoted_request, unvoted)
     for kind in RESOLUTIONS:
         over = select_resolved_alarms(kind).values_list("subject", flat=True)[:CHUNK]
-        changed += sweeps.run_each(partial(_close_disproved, kind), over)
+        changed += sweeps.run_each(partial(close_disproved_alarm, kind=kind), over)
     return changed + sweep_undecidable()
-
-
-def _raise_found(kind: AlarmKind, name: str, search: AlarmSearch, pk: str) -> bool:
-    return raise_found_alarm(kind=kind, name=name, search=search, pk=pk)
-
-
-def _raise_unvoted(pk: str) -> bool:
-    return raise_unvoted_request(request_id=pk)
-
-
-def _close_disproved(kind: AlarmKind, pk: str) -> bool:
-    return close_disproved_alarm(kind=kind, execution_id=pk)
 
 
 @operation(
@@ -287,13 +271,12 @@ def _close_disproved(kind: AlarmKind, pk: str) -> bool:
     after="mail, wake-up",
 )
 def raise_found_alarm(
-    *, kind: AlarmKind, name: str, search: AlarmSearch, pk: str
+    execution_id: str, *, kind: AlarmKind, name: str, search: AlarmSearch
 ) -> bool:
     """Raise one alarm, unless the search no longer finds the execution. Returns whether
     it was raised. Raises NotFound."""
-    execution = locks.lock_execution(pk)
-    now = clock.now()
-    if not search(now).filter(pk=pk).exists():
+    execution, now = locks.lock_execution(execution_id), clock.now()
+    if not search(now).filter(pk=execution_id).exists():
         return False
     facts: dict[str, Any] = {}
     if execution.status == "refused":
@@ -309,7 +292,7 @@ def raise_found_alarm(
 @operation(
     locks="request, alarm", writes="Alarm", logs="alarm.raised", after="mail, wake-up"
 )
-def raise_unvoted_request(*, request_id: str) -> bool:
+def raise_unvoted_request(request_id: str) -> bool:
     """Raise the alarm about one request without its votes, unless it has them by now.
     Returns whether it was raised. Raises NotFound."""
     request, now = locks.lock_request(request_id), clock.now()
@@ -325,7 +308,7 @@ def raise_unvoted_request(*, request_id: str) -> bool:
     logs="alarm.closed",
     after="wake-up",
 )
-def close_disproved_alarm(*, kind: AlarmKind, execution_id: str) -> bool:
+def close_disproved_alarm(execution_id: str, *, kind: AlarmKind) -> bool:
     """Close the alarm of this kind about one execution, if it no longer holds. Returns
     whether it was closed. Raises NotFound."""
     locks.lock_execution(execution_id)
@@ -349,9 +332,8 @@ def sweep_undecidable() -> int:
     standing = set(alarms.filter(STANDING).values_list("subject", flat=True))
     new = sorted(vain.keys() - standing - _list_closed_by_person(vain))
     over = sorted(standing - vain.keys())
-    return sweeps.run_each(
-        lambda pk: raise_undecidable(request_id=pk), new[:CHUNK]
-    ) + sweeps.run_each(lambda pk: close_undecidable(request_id=pk), over[:CHUNK])
+    raised = sweeps.run_each(raise_undecidable, new[:CHUNK])
+    return raised + sweeps.run_each(close_undecidable, over[:CHUNK])
 
 
 def _list_closed_by_person(vain: dict[str, int]) -> set[str]:
@@ -366,7 +348,7 @@ def _list_closed_by_person(vain: dict[str, int]) -> set[str]:
 @operation(
     locks="request, alarm", writes="Alarm", logs="alarm.raised", after="mail, wake-up"
 )
-def raise_undecidable(*, request_id: str) -> bool:
+def raise_undecidable(request_id: str) -> bool:
     """Raise the alarm for one request, unless people can decide it by now. Returns
     whether it was raised. Raises NotFound."""
     request = locks.lock_request(request_id)
@@ -388,7 +370,7 @@ def raise_undecidable(*, request_id: str) -> bool:
 
 
 @operation(locks="request, alarm", writes="Alarm", logs="alarm.closed", after="wake-up")
-def close_undecidable(*, request_id: str) -> bool:
+def close_undecidable(request_id: str) -> bool:
     """Close the alarm of one request, unless people still cannot decide it. Returns
     whether it was closed. Raises NotFound."""
     request = locks.lock_request(request_id)
