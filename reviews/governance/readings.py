@@ -36,10 +36,8 @@ class KnownReadings:
 
 
 def find_newest_reading(revision: Revision) -> StateReading | None:
-    """The newest reading of a revision; None while the revision's own is current.
-
-    A reading is stored only when it differs from the one before.
-    """
+    """The newest reading of a revision; None while the revision's own is current. A
+    reading is stored only when it differs from the one before."""
     return list_newest_by_revision([revision]).get(revision.pk)
 
 
@@ -59,10 +57,8 @@ def build_newest_subquery() -> Subquery:
 
 
 def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateReading]:
-    """The newest reading of each revision, by revision id, in one query.
-
-    Revisions that were never read again are left out.
-    """
+    """The newest reading of each revision, by revision id, in one query. Revisions that
+    were never read again are left out."""
     return list_newest_by_id(revision.pk for revision in revisions)
 
 
@@ -101,9 +97,8 @@ def reread_state(revision: Revision) -> StateReading | None:
     fresh = readers.read_state(
         definition, revision.args, asker=build_asker(revision.proposal)
     )
-    if fresh.problem or compute_reading_digest(
-        fresh.as_json()
-    ) == compute_effective_digest(known, revision):
+    digest = compute_reading_digest(fresh.as_json())
+    if fresh.problem or digest == compute_effective_digest(known, revision):
         return known
     return create_reading(revision, fresh, cause=OPENED)
 
@@ -170,19 +165,14 @@ def list_plain_values(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_reading_number(revision: Revision, digest: str) -> int:
-    """The number of the newest reading with this digest.
-
-    For clients that were given only the digest. NO_SUCH_READING when none has it.
-    """
+    """The number of the newest reading with this digest, for clients that were given
+    only the digest. NO_SUCH_READING when none has it."""
     same = StateReading.objects.filter(revision=revision, cause=OPENED, digest=digest)
     row = same.order_by("-at", "-pk").first()
     if row is not None:
         return row.pk
-    return (
-        OWN_READING
-        if compute_reading_digest(revision.reading) == digest
-        else NO_SUCH_READING
-    )
+    own = compute_reading_digest(revision.reading) == digest
+    return OWN_READING if own else NO_SUCH_READING
 
 
 def check_reading(
@@ -192,17 +182,19 @@ def check_reading(
 
     `number` comes from the page: OWN_READING for the revision's own, None when the page
     showed no reading; then nothing is checked. `known` comes from `load_readings`.
-    Raises PreconditionFailed when the state has changed.
+    Raises PreconditionFailed when the state has changed, or for the number of another
+    revision's reading.
     """
     if number is None:
         return None
-    shown, now = (
-        _load_page_reading(revision, number, known),
-        known.newest.get(revision.pk),
-    )
-    if compute_effective_digest(shown, revision) != compute_effective_digest(
-        now, revision
-    ):
+    shown = None
+    if number != OWN_READING:
+        shown = known.named.get(number)
+        if shown is None or shown.revision_id != revision.pk:
+            raise PreconditionFailed
+    now = known.newest.get(revision.pk)
+    digest = compute_effective_digest(now, revision)
+    if compute_effective_digest(shown, revision) != digest:
         at = now.at if now else revision.created_at
         raise PreconditionFailed(
             f"The record has changed since this page was loaded (found at "
@@ -210,18 +202,3 @@ def check_reading(
             "decide again."
         )
     return shown
-
-
-def _load_page_reading(
-    revision: Revision, number: int, known: KnownReadings
-) -> StateReading | None:
-    """The row that a page's number names; None for the revision's own.
-
-    Raises PreconditionFailed for a number of another revision.
-    """
-    if number == OWN_READING:
-        return None
-    row = known.named.get(number)
-    if row is None or row.revision_id != revision.pk:
-        raise PreconditionFailed
-    return row

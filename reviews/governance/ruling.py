@@ -59,12 +59,6 @@ class ProposedAction:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def with_args(
-        self, args: Mapping[str, Any], reading: ToolReading | None
-    ) -> ProposedAction:
-        """The same action with other arguments and the reading for them."""
-        return replace(self, args=args, reading=reading)
-
     def canonical(self, tool_version: int) -> bytes:
         """The bytes that are hashed, approved and executed (RFC 8785)."""
         if tool_version not in self._forms:
@@ -134,8 +128,14 @@ def govern(
         narrowed = _count_barred_deciders(action, tool, money)
         inputs = replace(inputs, narrowed=narrowed)
     plain = policies_facts.build_plain_facts(document, definition, inputs, now=now)
-    # Slow, so before the sums are locked.
-    shown = _present_action(document, definition, action, plain)
+    # Slow, so before the sums are locked, and without the sums.
+    shown = present_effect(
+        definition,
+        action.args,
+        before=action.reading.before if action.reading else None,
+        facts=plain,
+        domains=document.own_domains,
+    )
     windows = sums.windows if sums and sums.policy.pk == policy.pk else None
     if firmly and windows is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
@@ -307,12 +307,10 @@ def lock_sums(revisions: Iterable[Revision]) -> None:
     if policy is not None:
         document = active.load_document(policy)
         known = [_revision_to_inputs(revision, policy) for revision in revisions]
-        held = [
-            policies_facts.list_measures(document, inputs)
-            for inputs in known
-            if inputs is not None
+        measures = [
+            policies_facts.list_measures(document, inputs) for inputs in known if inputs
         ]
-        policies_facts.lock_measures(chain.from_iterable(held))
+        policies_facts.lock_measures(chain.from_iterable(measures))
 
 
 def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluation:
@@ -335,12 +333,10 @@ def _revision_to_inputs(
     revision: Revision, policy: PolicyVersion
 ) -> RevisionInputs | None:
     """The inputs for a revision's sums under its present tool; None without one."""
-    tool, facts = (
-        tools.find_current_tool(revision.known_tool.name, policy),
-        revision.facts,
-    )
+    tool = tools.find_current_tool(revision.known_tool.name, policy)
     if tool is None:
         return None
+    facts = revision.facts
     return RevisionInputs(
         tool=tool,
         args=revision.args,
@@ -372,24 +368,6 @@ def _apply_risk_ceiling(evaluation: Evaluation, ceiling: Risk) -> Evaluation:
         "agent.risk_ceiling",
         f"This agent may propose up to {ceiling.value} risk.",
         risk=evaluation.risk,
-    )
-
-
-def _present_action(
-    document: Document,
-    definition: ToolDefinition,
-    action: ProposedAction,
-    plain: Mapping[str, Any],
-) -> Presentation:
-    """What the tool's presenter shows, without the sums: which arguments it cannot show
-    completely, and which risk indicators it finds."""
-    before = action.reading.before if action.reading else None
-    return present_effect(
-        definition,
-        action.args,
-        before=before,
-        facts=plain,
-        domains=document.own_domains,
     )
 
 
@@ -450,14 +428,12 @@ def build_policy_refusal(ruling: Ruling) -> PolicyViolation:
 
 def _find_amount_path(ruling: Ruling) -> str:
     """The path of the amount; `args` when the tool declares none."""
-    if ruling.definition is None:
+    definition = ruling.definition
+    if definition is None:
         return "args"
-    names = [pair.amount for pair in ruling.definition.money]
-    names += [
-        ArgumentPath(amount.path).steps[0].name
-        for amount in ruling.definition.amounts
-        if amount.path
-    ]
+    names = [pair.amount for pair in definition.money]
+    paths = [amount.path for amount in definition.amounts if amount.path]
+    names += [ArgumentPath(path).steps[0].name for path in paths]
     return f"args.{names[0]}" if names else "args"
 
 

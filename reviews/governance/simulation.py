@@ -57,9 +57,6 @@ class SimulationResult:
     title: str = ""
     problem: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(slots=True)
 class RunningTotals:
@@ -174,11 +171,10 @@ def _collect_checked_facts(
     now: datetime,
 ) -> tuple[dict[str, Any], list[MeasureWeight]]:
     """Raises InvalidCall for arguments that do not fit the tool's schema."""
-    wrong = list_errors(definition.validator, call["args"])
-    if wrong := wrong or list(amounts.list_errors(definition, call["args"])):
-        raise InvalidCall(
-            "; ".join(f"{fault['path']}: {fault['message']}" for fault in wrong)
-        )
+    faults = list_errors(definition.validator, call["args"])
+    if faults := faults or list(amounts.list_errors(definition, call["args"])):
+        described = (f"{fault['path']}: {fault['message']}" for fault in faults)
+        raise InvalidCall("; ".join(described))
     try:
         return _build_facts(document, definition, call, memory, now)
     except (ValueError, TypeError) as error:
@@ -305,4 +301,4 @@ def _compare_authority(version: RequestVersion, asked: Evaluation | None) -> str
 def format_lines(trials: Iterable[SimulationResult]) -> Iterator[str]:
     """Yield each result as one line of JSON."""
     for trial in trials:
-        yield json.dumps(trial.as_json(), ensure_ascii=False)
+        yield json.dumps(asdict(trial), ensure_ascii=False)

@@ -121,12 +121,9 @@ def list_remaining_voters(
     """The people whose approval of this version would count."""
     given = [step for step, _ in votes]
     out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
-    revision = version.revision
     return [
         voter
-        for voter in list_eligible_voters(
-            people, out, revision.amount_minor, revision.currency
-        )
+        for voter in _list_eligible_for(version, people, out)
         if quorum.find_step_to_fill(version.steps, given, voter.role) is not None
     ]
 
@@ -139,8 +136,7 @@ def find_shortage(
 ) -> Shortage | None:
     """Which people the open steps of this version lack; None when enough are left."""
     out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
-    revision = version.revision
-    could = list_eligible_voters(people, out, revision.amount_minor, revision.currency)
+    could = _list_eligible_for(version, people, out)
     return _compute_shortage(version.steps, [step for step, _ in votes], could)
 
 
@@ -160,9 +156,7 @@ def find_shortage_without(
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
     out = _collect_excluded_ids(request, version) | complete | {without}
-    revision = version.revision
-    could = list_eligible_voters(people, out, revision.amount_minor, revision.currency)
-    return _compute_shortage(steps, (), could)
+    return _compute_shortage(steps, (), _list_eligible_for(version, people, out))
 
 
 def list_undecidable_requests(
@@ -201,11 +195,10 @@ def _load_asked_steps(
     """The steps, the amount and the currency of each version of these requests."""
     columns = ("steps", "revision__amount_minor", "revision__currency")
     versions = RequestVersion.objects.filter(request__in=request_ids)
+    rows = versions.values_list("request", "number", *columns)
     return {
         (pk, number): (steps, amount, currency)
-        for pk, number, steps, amount, currency in versions.values_list(
-            "request", "number", *columns
-        )
+        for pk, number, steps, amount, currency in rows
     }
 
 
@@ -215,6 +208,13 @@ def _collect_excluded_ids(
     proposal = request.proposal
     barred = {*proposal.barred, *proposal.kept_out}
     return barred | {*version.carried, *version.escalated_by, *version.edited_by}
+
+
+def _list_eligible_for(
+    version: RequestVersion, people: Iterable[Voter], out: Collection[str]
+) -> list[Voter]:
+    revision = version.revision
+    return list_eligible_voters(people, out, revision.amount_minor, revision.currency)
 
 
 def list_eligible_voters(

@@ -237,18 +237,17 @@ def perform_webhook(url: str, call: Call, timeout: float) -> EffectOutcome:
 
 
 def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
-    """Ask the service about the idempotency key. Raises `NotSent` and `Ambiguous`."""
+    """Ask the service about the idempotency key. Raises NotSent, NoUsableAnswer."""
     payload = {
         "tool": call.tool,
         "idempotency_key": call.idempotency_key,
         "agent": call.agent,
         "thread": call.thread,
     }
-    timeout = settings.COUNTERSEAL.http_timeout
     reply = webhooks.post_signed_json(
         url,
         payload,
-        timeout=timeout,
+        timeout=settings.COUNTERSEAL.http_timeout,
         headers=build_trace_headers(call.traceparent, call.execution),
         limit=ANSWER_LIMIT,
     )
