@@ -27,12 +27,10 @@ UNDELIVERED = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
     after="wake-up",
 )
 def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None:
-    """Record that the agent has this outcome, and mark its deliveries as taken.
-
-    A repeated call changes nothing, nor does one for an outcome that a newer one has
+    """Record that the agent has this outcome, and mark its deliveries as taken. A
+    repeated call changes nothing, nor does one for an outcome that a newer one has
     replaced. Raises NotFound, and Conflict for an id that is not an outcome of this
-    proposal.
-    """
+    proposal."""
     proposal = representation.find_proposal(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
@@ -78,10 +76,8 @@ def record_acknowledgement(
 
 
 def _collect_outcome_ids(proposal: Proposal) -> set[str]:
-    """Collect the ids of every outcome that the proposal has had, or may have had.
-
-    An id cannot be parsed, so the given one is compared with all possible ones.
-    """
+    """Collect the ids of every outcome that the proposal has had, or may have had. An
+    id cannot be parsed, so the given one is compared with all possible ones."""
     outcome_ids = {representation.compute_settled_id(proposal.pk)}
     again = _list_retry_times(proposal)
     for execution in Execution.objects.filter(proposal=proposal):

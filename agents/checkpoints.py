@@ -103,8 +103,7 @@ _STORE_KEY = (
 
 
 def _load_or_create_key(thread: Thread) -> bytes:
-    """Return the thread's key; create it when there is none. Caller holds the thread's
-    lock."""
+    """Caller holds the thread's lock."""
     if thread.wrapped_key is None:
         key = encryption.create_key()
         thread.wrapped_key = encryption.wrap_key(key, format_key_binding(thread))

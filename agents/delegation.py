@@ -19,13 +19,11 @@ _IDENTITY_FIELDS = ("public_id", "username", "email", "first_name", "last_name")
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Public ids of the people who may not decide a proposal.
-
-    `barred` are the owner and the people named, who may therefore see the proposal;
-    `kept_out` are the others, who may not. `resembles`: some name matches nobody
-    exactly but looks like a person's. `claimed` are those among them whom the agent
-    chose: by naming them, somebody like them, or a parent proposal.
-    """
+    """Public ids of the people who may not decide a proposal. `barred` are the owner
+    and the people named, who may therefore see the proposal; `kept_out` are the others,
+    who may not. `resembles`: some name matches nobody exactly but looks like a
+    person's. `claimed` are those among them whom the agent chose: by naming them,
+    somebody like them, or a parent proposal."""
 
     barred: Sequence[str]
     kept_out: Sequence[str] = ()
@@ -77,7 +75,6 @@ def _load_identities() -> dict[str, identities.Identity]:
 
 
 def _list_barred_from(parent: str) -> Sequence[str]:
-    """List the people who may not decide the parent proposal."""
     if not parent:
         return ()
     row = Proposal.objects.only("barred", "kept_out").filter(pk=parent).first()

@@ -57,11 +57,8 @@ _USED_KEY = PreparedQuery(
 
 def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | None:
     """Return the stored answer of a used key, or None for an unused one. `print_` is
-    the call's fingerprint.
-
-    Raises IdempotencyKeyReused when the key was used with another body, InProgress when
-    the first call has not stored its answer yet.
-    """
+    the call's fingerprint. Raises IdempotencyKeyReused when the key was used with
+    another body, InProgress when the first call has not stored its answer yet."""
     row = _USED_KEY.fetch_first(agent=agent.pk, key=key)
     if row is None:
         return None
@@ -73,11 +70,9 @@ def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | No
 
 
 def claim_key(agent: Agent, key: str, print_: str) -> bool:
-    """Insert the key; return whether this transaction is the first to use it.
-
-    When another transaction has inserted the same key and not committed, this statement
-    waits for it, so two calls can never both be first. Caller holds a transaction.
-    """
+    """Insert the key; return whether this transaction is the first to use it. When
+    another transaction has inserted the same key and not committed, this statement
+    waits for it, so two calls can never both be first. Caller holds a transaction."""
     return _CLAIM.execute(agent=agent.pk, key=key, fingerprint=print_) == 1
 
 

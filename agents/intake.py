@@ -71,10 +71,8 @@ def check_key_contents(key: CallKey) -> None:
 
 def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     """Check a new proposal, ask the tool's reader, and build the operation's input.
-
     Raises TooLarge, InvalidInput, AgentStopped, ToolNotAllowed, AgentRateLimited,
-    InvalidArgs. Caller holds no transaction.
-    """
+    InvalidArgs. Caller holds no transaction."""
     _check_size(body)
     _check_identifiers(
         {
@@ -128,11 +126,8 @@ def _parse_callback_url(body: ProposalIn) -> str:
 def build_revision_input(
     agent: Agent, thread: str, tool_name: str, body: ActionIn
 ) -> ProposalInput:
-    """Check a revision, ask the tool's reader, and build the operation's input.
-
-    Raises TooLarge, InvalidInput, ToolNotAllowed, InvalidArgs. Caller holds no
-    transaction.
-    """
+    """Check a revision, ask the tool's reader, and build the operation's input. Raises
+    TooLarge, InvalidInput, ToolNotAllowed, InvalidArgs. Caller holds no transaction."""
     _check_size(body)
     policy = active.find_active_policy()
     _check_evidence_count(body, policy)
@@ -161,11 +156,9 @@ def read_tool_state(
     preconditions: Mapping[str, Any],
     asker: Asker,
 ) -> ToolReading | None:
-    """Ask the tool's reader about these arguments; None for an unknown tool.
-
-    Raises InvalidArgs for arguments that violate the tool's schema and for undeclared
-    preconditions: a reader is never asked about those. Caller holds no transaction.
-    """
+    """Ask the tool's reader about these arguments; None for an unknown tool. Raises
+    InvalidArgs for arguments that violate the tool's schema and for undeclared
+    preconditions: a reader is never asked about those. Caller holds no transaction."""
     if tool is None:
         return None
     definition = tools.load_definition(tool)
@@ -207,8 +200,6 @@ def _check_size(body: ActionIn) -> None:
 
 
 def _check_evidence_count(body: ActionIn, policy: PolicyVersion | None) -> None:
-    """Raise InvalidInput for more pieces of evidence than the policy in force
-    allows."""
     if policy is None:
         return
     most = active.load_document(policy).evidence_items
@@ -247,7 +238,6 @@ def _describe_forbidden_kinds(kinds: Sequence[str]) -> str:
 
 
 def _check_tool_name(name: str) -> None:
-    """Raise InvalidInput for a text that no tool could be called."""
     if not re.fullmatch(TOOL_NAME, name):
         rule = "must be letters, digits, dots, dashes and _, beginning with a letter"
         raise InvalidInput(errors=[build_field_error("tool", rule)])

@@ -34,13 +34,10 @@ def send_message(
     text: str,
     round_: int = 0,
 ) -> StoredAnswer:
-    """Record a message of the agent, and answer with the proposal.
-
-    `round_` names what an answer answers; 0 means the only unanswered question. Raises
-    NotFound, Conflict for a proposal that no person is asked about, AgentStopped,
-    InvalidInput, InProgress, and what `reviews.dialogue.messages.record_agent_message`
-    raises.
-    """
+    """Record a message of the agent, and answer with the proposal. `round_` names what
+    an answer answers; 0 means the only unanswered question. Raises NotFound, Conflict
+    for a proposal that no person is asked about, AgentStopped, InvalidInput,
+    InProgress, and what `reviews.dialogue.messages.record_agent_message` raises."""
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
         return load_stored_answer(agent, key)

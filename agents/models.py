@@ -162,10 +162,8 @@ class IdempotencyKey(models.Model):
 
 class Endpoint(models.Model):
     """An address that receives webhooks about an agent's proposals, with its secrets.
-
     `by_proposal`: nobody registered it; a proposal's `callback_url` named it, and the
-    row represents every callback address of that origin.
-    """
+    row represents every callback address of that origin."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_endpoint_id)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="endpoints")

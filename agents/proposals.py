@@ -168,10 +168,8 @@ class _PolicyChanged(Exception):
 
 def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
-    messages, and only then answer (docs/invariants.md I1).
-
-    Raises the refusals of agents in `journal.errors`.
-    """
+    messages, and only then answer (docs/invariants.md I1). Raises the refusals of
+    agents in `journal.errors`."""
     try:
         try:
             return _create_proposal(agent, key, asked)
@@ -298,8 +296,8 @@ def _store_answer(
     status: int,
     undecided: bool = True,
 ) -> StoredAnswer:
-    """Store the answer with the key. `undecided`: this call made the version that it
-    returns, so nobody has voted on it."""
+    """`undecided`: this call made the version that it returns: nobody has voted on
+    it."""
     body = representation.build_proposal_json(proposal, undecided=undecided)
     idempotency.store_answer(
         agent, key.text, status=status, body=body, proposal=proposal.pk
@@ -324,7 +322,6 @@ def check_caps(usage: AgentUsage) -> None:
 
 
 def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
-    """Return the thread, locked. The thread's first proposal starts it."""
     try:
         return locks.lock_thread(agent, name)
     except NotFound:
@@ -333,7 +330,6 @@ def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
 
 
 def _check_running(thread: Thread) -> None:
-    """Raise Conflict when the thread is finished."""
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This thread is finished. Nothing was done. Start another.")
 
@@ -346,8 +342,8 @@ def _save_checkpoint(
     *,
     has_earlier: bool = False,
 ) -> None:
-    """Store the agent's state with the proposal. `has_earlier`: the proposal has
-    earlier revisions, whose redacted values count too."""
+    """`has_earlier`: the proposal has earlier revisions, whose redacted values count
+    too."""
     tool = tools.find_current_tool(action.tool, facts.state.policy)
     redactor = load_redactor(
         action.agent,
@@ -454,12 +450,10 @@ def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
     after="mail, webhook, wake-up",
 )
 def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
-    """Finish a run: withdraw its open requests and revoke its unredeemed grants.
-
-    A repeated call with the same result returns the thread unchanged, for an agent that
+    """Finish a run: withdraw its open requests and revoke its unredeemed grants. A
+    repeated call with the same result returns the thread unchanged, for an agent that
     did not get the first answer. Raises NotFound, and IllegalTransition when the run
-    was finished with another result.
-    """
+    was finished with another result."""
     thread = locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
         return thread
@@ -505,12 +499,10 @@ def _list_unsettled(agent: str, thread: str) -> list[str]:
 def log_refusal(
     *, agent: Agent, error: DomainError, call: str, unasked: int = 0
 ) -> None:
-    """Log a refused call: agent, error code and paths, nothing of the body.
-
-    A path may hold a name that the agent chose, so it is redacted like the agent's
-    texts. `unasked` is how many calls the rate limit refused before this one without
-    processing them.
-    """
+    """Log a refused call: agent, error code and paths, nothing of the body. A path may
+    hold a name that the agent chose, so it is redacted like the agent's texts.
+    `unasked` is how many calls the rate limit refused before this one without
+    processing them."""
     redactor = load_redactor(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
     call, *paths = map(redactor.text, (call, *paths))

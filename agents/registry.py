@@ -72,11 +72,9 @@ def register_agent(
 def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     """Change an agent's tools, risk ceiling or owner, with effect from its next
     proposal. The new owner is also barred from deciding the agent's waiting requests,
-    and their vote on what has not run no longer holds.
-
-    Raises NotPermitted for anyone but an administrator, InvalidInput when nothing
-    changes or the new owner is deactivated.
-    """
+    and their vote on what has not run no longer holds. Raises NotPermitted for anyone
+    but an administrator, InvalidInput when nothing changes or the new owner is
+    deactivated."""
     people.check_administrator(by)
     fresh = _collect_changes(change)
     if not fresh:

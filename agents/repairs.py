@@ -165,8 +165,6 @@ def _load_latest_checkpoint(thread: Thread) -> Checkpoint:
 
 
 def _parse_state(thread: Thread, typed: str) -> Any:
-    """Parse the JSON object that a person typed, and redact it like an agent's. Raises
-    InvalidInput, TooLarge."""
     raw = typed.encode()
     if len(raw) > STATE_LIMIT:
         raise TooLarge("The state is larger than 64 KiB. Nothing was changed.")

@@ -62,11 +62,9 @@ def compute_ended_id(proposal: str, status: str, fence: int) -> str:
 
 
 def compute_offered_id(proposal: str, fence: int, again: datetime | None = None) -> str:
-    """Return the outcome id of a grant that the agent may redeem.
-
-    For the first attempt (`fence` 0) it is the id of the settled request. `again` is
-    when a person had a failed execution retried, which makes another offer.
-    """
+    """Return the outcome id of a grant that the agent may redeem. For the first attempt
+    (`fence` 0) it is the id of the settled request. `again` is when a person had a
+    failed execution retried, which makes another offer."""
     if not fence:
         return compute_settled_id(proposal)
     more = [again.isoformat()] if again else []
@@ -213,7 +211,6 @@ def _find_outcome_id(
     status: str,
     grant: dict[str, Any] | None,
 ) -> str | None:
-    """Return the id of what the agent can act upon, or None while there is nothing."""
     if execution is not None and execution.status in ENDED:
         return compute_ended_id(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
@@ -253,8 +250,7 @@ def _is_returned(request: ApprovalRequest | None) -> bool:
 def _build_messages(
     request: ApprovalRequest, revision: Revision
 ) -> list[dict[str, Any]]:
-    """Build the messages of people and of the agent, redacted. The agent's own are
-    stored redacted."""
+    """The agent's own messages are stored redacted."""
     messages = rounds.list_sent_messages(request)
     if not messages:
         return []
@@ -286,8 +282,7 @@ def count_received(described: dict[str, Any]) -> int:
 def _find_newest_execution(
     proposal: Proposal, request: ApprovalRequest | None
 ) -> Execution | None:
-    """Return the newest execution. Without a query for a request that is not
-    authorized: it has none."""
+    """Without a query for a request that is not authorized: it has none."""
     if request is not None and request.status != RequestStatus.AUTHORIZED:
         return None
     newest = proposal.executions.select_related("grant").order_by("-queued_at")

@@ -77,11 +77,9 @@ def erase_blobs() -> int:
     locks="deliveries (skip locked)", writes="Delivery, DeliveryAttempt, Callback"
 )
 def delete_old_deliveries() -> int:
-    """Delete deliveries that ended long ago, with their attempts; return how many.
-
-    Kept are deliveries whose event may be enqueued again, and those that an open alarm
-    links to.
-    """
+    """Delete deliveries that ended long ago, with their attempts; return how many. Kept
+    are deliveries whose event may be enqueued again, and those that an open alarm links
+    to."""
     over = clock.now() - timedelta(days=settings.COUNTERSEAL.keep_deliveries_days)
     ended = Delivery.objects.filter(status__in=ENDED_STATUSES, ended_at__lt=over)
     named = ended.exclude(proposal__in=_select_undelivered_subjects()).exclude(
@@ -127,11 +125,8 @@ def _delete_callbacks(proposals: Collection[str]) -> None:
 @operation(locks="the agents' listeners (advisory), by name", writes="Endpoint")
 def delete_unused_endpoints() -> int:
     """Delete endpoints that only proposals named and that no delivery or callback uses
-    any more; return how many.
-
-    An endpoint that a person switched off is kept: a new row of the same origin would
-    be on.
-    """
+    any more; return how many. An endpoint that a person switched off is kept: a new row
+    of the same origin would be on."""
     unused = Endpoint.objects.filter(
         ~Exists(Delivery.objects.filter(endpoint=OuterRef("pk"))),
         ~Exists(Callback.objects.filter(endpoint=OuterRef("pk"))),

@@ -25,12 +25,9 @@ from .webhooks import endpoints
 
 def propose_reversal(*, execution_id: str, person: Person, reason: str) -> Proposal:
     """Ask the compensating tool's reader outside any transaction, then create the
-    proposal.
-
-    Raises NotFound, NotPermitted, Conflict or InvalidInput for an effect that this
-    person cannot have undone, and what `reviews.requests.proposals.submit_proposal`
-    raises.
-    """
+    proposal. Raises NotFound, NotPermitted, Conflict or InvalidInput for an effect that
+    this person cannot have undone, and what
+    `reviews.requests.proposals.submit_proposal` raises."""
     undoing = reversals.plan_reversal(execution_id, person, clock.now())
     original = undoing.execution.proposal
     asker = readings.build_asker(original)
@@ -51,10 +48,8 @@ def _create_reversal(
     *, undoing: ReversalPlan, reading: ToolReading, person: Person, reason: str
 ) -> Proposal:
     """Create the proposal. Also for a finished run: the run itself does not continue.
-
     Raises Conflict when the effect is being undone already: the thread's lock makes the
-    second of two concurrent calls find the first.
-    """
+    second of two concurrent calls find the first."""
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
     locks.lock_thread(agent, original.thread)

@@ -31,10 +31,8 @@ def list_own_proposals(
     agent: str, *, status: str, thread: str, cursor: str, size: int
 ) -> ProposalSlice:
     """Return the agent's proposals, newest first. Pages start at a key, not at an
-    offset, so new proposals do not shift them.
-
-    Raises InvalidInput for an unknown status or a malformed cursor.
-    """
+    offset, so new proposals do not shift them. Raises InvalidInput for an unknown
+    status or a malformed cursor."""
     rows = representation.annotate_status(Proposal.objects.filter(agent=agent))
     if thread:
         rows = rows.filter(thread=thread)
@@ -55,7 +53,7 @@ def _check_status(status: str) -> str:
 
 
 def load_thread(agent: Agent, name: str) -> Thread:
-    """Return the agent's thread. Raises NotFound."""
+    """Raises NotFound."""
     row = Thread.objects.filter(agent=agent, name=name).select_related("agent").first()
     if row is None:
         raise NotFound

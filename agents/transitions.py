@@ -73,10 +73,8 @@ ON CONFLICT (agent_id, name) DO NOTHING
 
 def start_thread(agent: Agent, name: str, *, now: datetime) -> None:
     """Create and log the running thread unless it exists. Caller holds a transaction.
-
     Of two concurrent first proposals, the second INSERT waits for the first to commit
-    and then does nothing.
-    """
+    and then does nothing."""
     edge = thread.edge(NO_SOURCE, "start")
     if not _START.execute(agent=agent.pk, name=name, status=edge.target, at=now):
         return

@@ -8,7 +8,7 @@ from agents.models import Agent, AgentKey
 
 
 def load_agent(slug: str) -> Agent:
-    """Return the agent with its owner. Raises CommandError when there is none."""
+    """Return the agent with its owner. Raises CommandError."""
     agent = Agent.objects.select_related("owner").filter(slug=slug).first()
     if agent is None:
         raise CommandError(f"There is no agent {slug}.")
@@ -16,8 +16,7 @@ def load_agent(slug: str) -> Agent:
 
 
 def load_key(agent: Agent, prefix: str) -> AgentKey:
-    """Return the agent's key with this prefix, given with or without `cs_`. Raises
-    CommandError when there is none."""
+    """The prefix is given with or without `cs_`. Raises CommandError."""
     bare = prefix.removeprefix("cs_")
     key = AgentKey.objects.filter(agent=agent, prefix=bare).first()
     if key is None:

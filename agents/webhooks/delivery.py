@@ -165,8 +165,7 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
 
 
 def _send_event(delivery: Delivery, body: bytes) -> AttemptResult:
-    """Send the event and describe the result in Counterseal's words: the answer's own
-    are not kept."""
+    """The result is in Counterseal's words: the answer's own are not kept."""
     began, why = time.monotonic(), ""
     try:
         heard = webhooks.send_webhook_event(
@@ -291,8 +290,7 @@ def _end_delivery(
 def _raise_alarm(
     kind: AlarmKind, delivery: Delivery, subject: str, now: datetime
 ) -> None:
-    """Raise the alarm. A subject has one alarm at most, so an endpoint with many dead
-    deliveries has one."""
+    """An endpoint with many dead deliveries has one alarm."""
     standing.raise_alarm(
         kind,
         subject=subject,
@@ -323,11 +321,9 @@ def mark_held(*, delivery_id: str, why: str) -> None:
 
 def deliver_lane(delivery_id: str) -> list[str]:
     """Attempt this delivery, then those that wait in the same lane, while there is
-    time. Return the ids of the deliveries to start next.
-
-    A task that found nothing to do returns no ids: otherwise each task would start
-    another one for as long as anything waits. Raises NotFound.
-    """
+    time. Return the ids of the deliveries to start next. A task that found nothing to
+    do returns no ids: otherwise each task would start another one for as long as
+    anything waits. Raises NotFound."""
     until = time.monotonic() + compute_spare_seconds()
     while attempt_delivery(delivery_id):
         following = lanes.list_next_in_lane(delivery_id)

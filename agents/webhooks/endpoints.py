@@ -34,11 +34,9 @@ SECRET_OVERLAP = timedelta(hours=24)
 )
 def register_endpoint(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
     """Register an endpoint for all events of the agent's new and waiting proposals.
-
     Returns it with its secret, which is shown only this once. An endpoint that a
     callback URL created at this address becomes the registered one. Raises NotPermitted
-    for anyone but an administrator or the agent's owner, and InvalidInput.
-    """
+    for anyone but an administrator or the agent's owner, and InvalidInput."""
     people.check_owner_or_administrator(agent.owner, by)
     locks.lock_listeners(agent)
     check_new_url(agent, url)
@@ -157,11 +155,9 @@ _REGISTERED = PreparedQuery(
 
 
 def has_listener(agent: Agent) -> bool:
-    """Whether any endpoint is to receive the events of a proposal in creation.
-
-    Takes the shared lock of `lock_listeners`: a concurrent registration waits for this
-    transaction and then sees the proposal. Caller holds a transaction.
-    """
+    """Whether any endpoint is to receive the events of a proposal in creation. Takes
+    the shared lock of `lock_listeners`: a concurrent registration waits for this
+    transaction and then sees the proposal. Caller holds a transaction."""
     locks.lock_listeners(agent, shared=True)
     return bool(_REGISTERED.fetch_all(agent=agent.pk))
 

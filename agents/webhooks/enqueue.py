@@ -58,8 +58,6 @@ def enqueue_deliveries(*, message: OutboxMessage) -> list[str]:
 
 
 def _collect_endpoints(proposal: Proposal) -> dict[Endpoint, str]:
-    """Return the URL for each endpoint: the agent's registered ones, and the proposal's
-    callback."""
     own = Endpoint.objects.select_related("agent").filter(agent__slug=proposal.agent)
     places = {endpoint: endpoint.url for endpoint in own.filter(by_proposal=False)}
     named = Callback.objects.select_related("endpoint__agent")

@@ -115,7 +115,6 @@ def encode_payload(payload: Mapping[str, Any]) -> bytes:
 
 
 def _describe_faults(error: Exception) -> str:
-    """Name the faulty fields without their values."""
     if not isinstance(error, ValidationError):
         return "not JSON"
     places = (".".join(map(str, fault["loc"])) for fault in error.errors())
@@ -154,8 +153,7 @@ def _build_execution(facts: WebhookFacts) -> dict[str, Any] | None:
 def _build_decision(
     request: ApprovalRequest | None, proposal: Proposal
 ) -> dict[str, Any] | None:
-    """Build the verdict with Counterseal's codes only. The agent reads a person's own
-    words with the proposal."""
+    """The agent reads a person's own words with the proposal."""
     if request is None:
         return None
     decision = representation.build_decision(request, proposal.current)

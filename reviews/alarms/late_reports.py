@@ -44,11 +44,9 @@ def record_report(
     counted: bool = False,
 ) -> LateReport | None:
     """Store a report and raise the alarm that it causes; None for one that only repeats
-    what is known.
-
-    `columns` are those of the report. `counted` means that the report also became the
-    recorded outcome. Caller holds the execution's lock, and takes no other after this.
-    """
+    what is known. `columns` are those of the report. `counted` means that the report
+    also became the recorded outcome. Caller holds the execution's lock, and takes no
+    other after this."""
     report = LateReport(
         execution=execution,
         found=ExecutionStatus.CLAIMED if counted else execution.status,
@@ -136,7 +134,6 @@ def _choose_alarm_kind(execution: Execution, report: LateReport) -> AlarmKind | 
 
 
 def _may_have_begun(execution: Execution, fence: int) -> bool:
-    """Whether an attempt with this fence was ever allowed to begin."""
     refused = execution.status == ExecutionStatus.REFUSED and fence == execution.fence
     return (
         execution.grant.status == GrantStatus.SPENT

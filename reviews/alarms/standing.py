@@ -60,10 +60,8 @@ def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
 @operation(locks="alarm", writes="Alarm", logs="alarm.closed", after="wake-up")
 def close_alarm(*, alarm_id: int, person: Person, note: str, shown: str = "") -> Alarm:
     """Close an alarm with a note on what it was and what was done about it. `shown` is
-    the `canonical.format_shown` of what the person read; empty without a page.
-
-    Raises NotFound, NotPermitted, TextMissing without a note, Conflict, StaleVersion.
-    """
+    the `canonical.format_shown` of what the person read; empty without a page. Raises
+    NotFound, NotPermitted, TextMissing without a note, Conflict, StaleVersion."""
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     note = note.strip()
@@ -129,12 +127,10 @@ def raise_alarm(
     of_queue: bool = True,
 ) -> Alarm:
     """Raise an alarm, which notifies people once: if the same alarm is still open, this
-    only counts the repetition.
-
-    The alarm belongs to the proposal's queue; without `of_queue` it belongs to all
-    supervisors. `data` holds facts and codes, never a person's or an agent's words.
-    Caller holds a transaction, and takes no other lock after this.
-    """
+    only counts the repetition. The alarm belongs to the proposal's queue; without
+    `of_queue` it belongs to all supervisors. `data` holds facts and codes, never a
+    person's or an agent's words. Caller holds a transaction, and takes no other lock
+    after this."""
     standing = locks.lock_standing_alarm(kind, subject)
     if standing is not None:
         return _repeat_alarm(standing, now, actor)
@@ -169,7 +165,6 @@ def _build_log_data(alarm: Alarm) -> dict[str, Any]:
 
 
 def _find_queue(proposal: Proposal | None) -> int | None:
-    """The queue of the proposal's request, or else of its tool."""
     if proposal is None:
         return None
     asked = ApprovalRequest.objects.filter(proposal=proposal)

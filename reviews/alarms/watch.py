@@ -75,8 +75,7 @@ class _StoredHash(Func):
 
 
 class _LacksVotes(Func):
-    """Whether the votes that a request needs are missing; defined in the
-    migration 0002_triggers."""
+    """Defined in the migration 0002_triggers."""
 
     function = "reviews_lacks_votes"
     output_field = BooleanField()

@@ -104,9 +104,7 @@ def answer_question(
     *, request_id: str, person: Person, version: int, text: str, round_: int = 0
 ) -> Message:
     """Answer a question of the agent: that of `round_`, or the oldest unanswered one.
-
-    Raises what `ask_agent` raises but for the limits of rounds, and NoOpenQuestion.
-    """
+    Raises what `ask_agent` raises but for the limits of rounds, and NoOpenQuestion."""
     text = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
     question = _find_question(sender.dialogue, round_)
@@ -123,12 +121,10 @@ def send_back(
     *, request_id: str, person: Person, version: int, text: str
 ) -> Message | None:
     """Send a request back to the agent for revision, with guidance. A canary has no
-    agent: it ends, and nothing is sent.
-
-    The request stays pending and its deadline stands. It counts as returned until it
-    has a new revision; others may decide it meanwhile. The person's hold ends. Raises
-    what `ask_agent` raises but for QuestionUnanswered, and AlreadySentBack.
-    """
+    agent: it ends, and nothing is sent. The request stays pending and its deadline
+    stands. It counts as returned until it has a new revision; others may decide it
+    meanwhile. The person's hold ends. Raises what `ask_agent` raises but for
+    QuestionUnanswered, and AlreadySentBack."""
     text = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
     if sender.request.canary:
@@ -165,7 +161,6 @@ def _end_canary(sender: _Sender) -> None:
 
 
 def _check_text(text: str) -> str:
-    """The text without surrounding space. Raises TextMissing or InvalidInput."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise TextMissing("Enter a text first. Nothing was sent.")
@@ -235,7 +230,6 @@ def _check_not_held(request: ApprovalRequest, person: Person, now: datetime) -> 
 
 
 def _find_question(dialogue: Dialogue, round_: int) -> Message:
-    """The agent's question that a person answers. Raises NoOpenQuestion."""
     questions = dialogue.list_questions(by_agent=True)
     matches = [question for question in questions if round_ in {0, question.round}]
     if not matches:
@@ -297,12 +291,10 @@ def record_agent_message(
     round_: int = 0,
 ) -> Message:
     """Record an answer or a question of the agent, redacted, and notify people.
-
     `round_` names what an answer answers; 0 means the only unanswered question. A step
     of the agents' operation, which holds the request's lock. Raises AlreadyDecided,
     RequestExpired, RequestWithdrawn, NoOpenQuestion, RoundsUsed, and InvalidInput when
-    several questions are unanswered and `round_` is 0.
-    """
+    several questions are unanswered and `round_` is 0."""
     # For the agent, an approval that can still be recalled is pending: it may answer.
     if kind is not MessageKind.ANSWER or request.status != RequestStatus.RECALLABLE:
         _check_waiting(request, now)

@@ -56,12 +56,10 @@ def _find_restore_reason(
 
 
 def is_untouched(execution: Execution, state: GateState) -> bool:
-    """Whether no earlier attempt can have had an effect.
-
-    An outcome that was once unknown, or reported done too late, may have happened
-    whatever was recorded later. If its service can be asked, it is asked before the
-    effect is repeated, and so is everything that came back with a restore.
-    """
+    """Whether no earlier attempt can have had an effect. An outcome that was once
+    unknown, or reported done too late, may have happened whatever was recorded later.
+    If its service can be asked, it is asked before the effect is repeated, and so is
+    everything that came back with a restore."""
     doubted = execution.unknown_at is not None or (
         execution.attempts > 1 and late_reports.has_done_report(execution)
     )

@@ -46,12 +46,9 @@ FROM begun
 
 def record_outside_database(execution: Execution) -> None:
     """Record outside the database that a claim was made, before its effect, so that an
-    older backup is recognised after a restore.
-
-    Raises DatabaseRestored, or OSError when the note cannot be written. Call it outside
-    a transaction; inside the transaction of a test, which never commits, it does
-    nothing.
-    """
+    older backup is recognised after a restore. Raises DatabaseRestored, or OSError when
+    the note cannot be written. Call it outside a transaction; inside the transaction of
+    a test, which never commits, it does nothing."""
     facts: RecheckFacts | None = execution.recheck_facts
     state = facts.state if facts else None
     known = (state.mark, state.database) if state else ()

@@ -401,7 +401,6 @@ def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal |
 def _compute_decided_tier(
     execution: Execution, request: ApprovalRequest | None
 ) -> Tier:
-    """The tier of authority that was given."""
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 

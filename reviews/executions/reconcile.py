@@ -95,9 +95,7 @@ def plan_look_up(
 ) -> PlannedLookUp | None:
     """Count the look-up and schedule the next one, before the service is called, so
     that a call that crashes the worker counts too. None when there is nothing to ask.
-
-    Raises NotFound, and for a person NotPermitted or Conflict.
-    """
+    Raises NotFound, and for a person NotPermitted or Conflict."""
     execution = locks.lock_execution(execution_id)
     definition = execution.tool_definition
     if person is not None:
@@ -141,10 +139,8 @@ def record_look_up(
     *, inquiry: PlannedLookUp, outcome: EffectOutcome, actor: log.Actor
 ) -> Execution:
     """Record what the service said. A clear answer settles the execution, unless a
-    person settled it first; if the two contradict, this raises an alarm.
-
-    Raises NotFound.
-    """
+    person settled it first; if the two contradict, this raises an alarm. Raises
+    NotFound."""
     execution = locks.lock_execution(inquiry.execution.pk)
     now = clock.now()
     outcome = record.redact_outcome(execution, outcome)

@@ -80,13 +80,10 @@ def requeue_execution(
 )
 def release_claim(*, claim: Claim, refusal: Refusal) -> None:
     """Undo the claim of a redeem call that a check refused, before the agent got it.
-
     Without an earlier attempt the execution is refused or queued again. Otherwise its
     lease ends and the attempt is not counted, if the reason is temporary or a stop.
-
     Raises StaleFence, also when a repeated call got the claim meanwhile: its agent may
-    be performing the effect.
-    """
+    be performing the effect."""
     execution = leases.load_fenced_execution(claim.execution.pk, claim.fence)
     if execution.began_at is not None:  # guard: redeem-begun
         raise StaleFence
@@ -113,10 +110,7 @@ def record_refusal(
     readings: Sequence[StateReading] = (),
 ) -> Execution:
     """Record that a re-check refused the claim, before any attempt had an effect, with
-    what it read.
-
-    Raises NotFound, StaleFence.
-    """
+    what it read. Raises NotFound, StaleFence."""
     execution = leases.load_fenced_execution(execution_id, fence)
     writes.insert_rows(readings)
     _refuse_or_requeue(execution, refusal)
@@ -201,10 +195,7 @@ def record_outcome(
     readings: Sequence[StateReading] = (),
 ) -> Execution:
     """Record what became of an attempt, under its fence, with what the checks read if
-    they kept it from its effect.
-
-    Raises NotFound, StaleFence.
-    """
+    they kept it from its effect. Raises NotFound, StaleFence."""
     execution = leases.load_fenced_execution(execution_id, fence)
     now = clock.now()
     with writes.unit_of_work():

@@ -156,12 +156,10 @@ def report_outcome(
     outcome: EffectOutcome,
     actor: log.Actor,
 ) -> Execution:
-    """Record what an agent reports about the effect that it performed.
-
-    A repeated report gets the same answer, for an agent that did not receive the first.
-    Raises NotFound, StaleFence, and Conflict for the outcome of another action. A
-    refused report is still stored, as evidence that settles nothing.
-    """
+    """Record what an agent reports about the effect that it performed. A repeated
+    report gets the same answer, for an agent that did not receive the first. Raises
+    NotFound, StaleFence, and Conflict for the outcome of another action. A refused
+    report is still stored, as evidence that settles nothing."""
     report: dict[str, Any] = {
         "execution_id": execution.pk,
         "fence": fence,

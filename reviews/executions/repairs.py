@@ -293,7 +293,6 @@ def _apply_transition(
 
 
 def _build_log_data(repair: Repair) -> dict[str, Any]:
-    """The `data` of every log record about a repair."""
     return {
         "data": {
             "repair": repair.pk,

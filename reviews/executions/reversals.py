@@ -58,12 +58,10 @@ class ReversalPlan:
 
 
 def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalPlan:
-    """Plan the reversal of an effect, for a person who may propose it.
-
-    Raises NotFound, NotPermitted; Conflict when the effect did not succeed, is itself a
-    reversal, is already being undone or is stopped, or its tool declares no reversal;
-    InvalidInput when the result lacks a value that the declaration names.
-    """
+    """Plan the reversal of an effect, for a person who may propose it. Raises NotFound,
+    NotPermitted; Conflict when the effect did not succeed, is itself a reversal, is
+    already being undone or is stopped, or its tool declares no reversal; InvalidInput
+    when the result lacks a value that the declaration names."""
     rows = Execution.objects.select_related("proposal", "grant__revision__tool")
     execution = rows.filter(pk=execution_id).first()
     if execution is None:
@@ -159,11 +157,9 @@ def propose_reversal(
 ) -> Proposal:
     """Submit the reversal as a proposal that the person who asks for it may not decide
     (docs/invariants.md I9). With `has_listener`, its agent is told what becomes of it.
-
     A step of the agents' operation. Raises TextMissing and what `submit_proposal`
     raises. Caller holds the thread's lock, and checked under it that no other reversal
-    is open.
-    """
+    is open."""
     if not reason.strip():
         raise TextMissing(
             errors=[build_field_error("reason", "say why this should be undone")]

@@ -55,12 +55,9 @@ logger = structlog.get_logger(__name__)
 
 
 def run_execution(execution_id: str) -> None:
-    """Claim an execution, perform it and record the outcome.
-
-    Any number of concurrent calls is safe: only one gets the claim. If the process
-    dies, the lease lapses and a sweep queues the execution again. Raises NotFound,
-    DatabaseRestored.
-    """
+    """Claim an execution, perform it and record the outcome. Any number of concurrent
+    calls is safe: only one gets the claim. If the process dies, the lease lapses and a
+    sweep queues the execution again. Raises NotFound, DatabaseRestored."""
     failpoints.point("before_claim", execution_id)
     claim = claims.claim_execution(
         execution_id=execution_id, actor=claims.EXECUTOR_ACTOR
@@ -99,7 +96,6 @@ def _keep_late_outcome(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
 
 
 def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
-    """Look up what earlier attempts did, run the re-checks, perform the effect."""
     earlier = look_up_earlier_attempts(claim)
     if earlier is not None:
         denied = is_effect_denied(claim, earlier)

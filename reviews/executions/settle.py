@@ -39,10 +39,8 @@ def settle_unknown(
     *, execution_id: str, person: Person, happened: bool, reason: str, shown: str = ""
 ) -> Execution:
     """Settle an unknown outcome by a person's word, with their reason. `shown` is the
-    `canonical.format_shown` of what the person read; empty without a page.
-
-    Raises NotFound, NotPermitted, TextMissing, Conflict.
-    """
+    `canonical.format_shown` of what the person read; empty without a page. Raises
+    NotFound, NotPermitted, TextMissing, Conflict."""
     permissions.check_permission(person, permissions.Permission.SETTLE_UNKNOWN)
     if not reason.strip():
         raise TextMissing(errors=[{"path": "reason", "message": "say how you know"}])
@@ -87,11 +85,9 @@ def build_shown_outcome(execution: Execution) -> dict[str, object]:
 )
 def retry_execution(*, execution_id: str, person: Person) -> Execution:
     """Queue a failed execution again: same grant, bytes and key, inside its window.
-
     Raises NotFound, NotPermitted, GrantExpired; Conflict when it has not failed, when a
     stop came since the grant, when its sums have grown and the policy now requires more
-    authority, or when its batch is halted: then retry the batch as a whole.
-    """
+    authority, or when its batch is halted: then retry the batch as a whole."""
     execution = locks.lock_execution(execution_id)
     if sequence.is_batch_halted(execution):
         raise Conflict(BATCH_HALTED)

@@ -69,11 +69,9 @@ def list_newest_by_id(revisions: Iterable[int]) -> dict[int, StateReading]:
 
 
 def load_readings(pages: Sequence[tuple[Revision, int | None]]) -> KnownReadings:
-    """Load what `check_reading` needs for these revisions, in at most two queries.
-
-    Each pair is a revision and the number its page named; None means that the page
-    showed no reading. No query when no page showed one.
-    """
+    """Load what `check_reading` needs for these revisions, in at most two queries. Each
+    pair is a revision and the number its page named; None means that the page showed no
+    reading. No query when no page showed one."""
     shown = [(revision, number) for revision, number in pages if number is not None]
     newest = list_newest_by_revision(revision for revision, _ in shown) if shown else {}
     numbers = {number for _, number in shown if number != OWN_READING}
@@ -83,11 +81,9 @@ def load_readings(pages: Sequence[tuple[Revision, int | None]]) -> KnownReadings
 
 def reread_state(revision: Revision) -> StateReading | None:
     """Call the tool's reader again and store its answer when the state has changed.
-
     Takes at most two seconds. When the reader fails, the earlier reading stays current.
     Returns the current reading, None for the revision's own. The caller holds no
-    transaction.
-    """
+    transaction."""
     known = find_newest_reading(revision)
     if revision.tool is None:
         return known
@@ -178,13 +174,11 @@ def find_reading_number(revision: Revision, digest: str) -> int:
 def check_reading(
     revision: Revision, number: int | None, known: KnownReadings
 ) -> StateReading | None:
-    """Return the reading that the page showed if the state is still the same.
-
-    `number` comes from the page: OWN_READING for the revision's own, None when the page
-    showed no reading; then nothing is checked. `known` comes from `load_readings`.
-    Raises PreconditionFailed when the state has changed, or for the number of another
-    revision's reading.
-    """
+    """Return the reading that the page showed if the state is still the same. `number`
+    comes from the page: OWN_READING for the revision's own, None when the page showed
+    no reading; then nothing is checked. `known` comes from `load_readings`. Raises
+    PreconditionFailed when the state has changed, or for the number of another
+    revision's reading."""
     if number is None:
         return None
     shown = None

@@ -108,12 +108,10 @@ def govern(
     firmly: bool = True,
 ) -> Ruling:
     """Validate the arguments, gather the facts under their locks, evaluate the policy.
-
     The caller holds the thread's or the request's lock; this takes the advisory locks
     of the sums it reads. A preview that decides nothing passes `firmly=False` and takes
-    no locks. `policy` is the active one, and `sums` its sums, where the caller
-    has just read them. Raises InvalidArgs with the paths of the wrong arguments.
-    """
+    no locks. `policy` is the active one, and `sums` its sums, where the caller has just
+    read them. Raises InvalidArgs with the paths of the wrong arguments."""
     policy = policy or active.find_active_policy()
     tool = tools.find_current_tool(action.tool, policy) if policy else None
     if policy is None or tool is None:
@@ -181,11 +179,9 @@ def lock_action_sums(
 
 
 def record_observations(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
-    """Count the action in later sums.
-
-    `asks` says that people are asked first; otherwise the action runs by the end of
-    its execution window, if at all. The caller is in the transaction of `govern`.
-    """
+    """Count the action in later sums. `asks` says that people are asked first;
+    otherwise the action runs by the end of its execution window, if at all. The caller
+    is in the transaction of `govern`."""
     if ruling.policy is None or ruling.inputs is None or ruling.definition is None:
         return
     document = active.load_document(ruling.policy)
@@ -200,13 +196,10 @@ def reevaluate_revision(
     now: datetime,
     reading: ToolReading | None = None,
 ) -> Evaluation:
-    """Evaluate `policy` with the facts known at proposal time.
-
-    When the policy has changed since the proposal, the facts are converted to its
-    definitions, so that a more permissive policy never refuses because a fact was
-    renamed. `reading` is a new answer of the tool's reader, needed when
-    `is_reading_incomplete` says so.
-    """
+    """Evaluate `policy` with the facts known at proposal time. When the policy has
+    changed since the proposal, the facts are converted to its definitions, so that a
+    more permissive policy never refuses because a fact was renamed. `reading` is a new
+    answer of the tool's reader, needed when `is_reading_incomplete` says so."""
     current = (
         tools.find_current_tool(revision.known_tool.name, policy) if policy else None
     )
@@ -239,10 +232,8 @@ def reevaluate_under_draft(
 
 
 def is_reading_incomplete(revision: Revision, policy: PolicyVersion | None) -> bool:
-    """Whether `policy` declares keys or facts that were not read at proposal time.
-
-    Then the tool's reader has to be called again before `reevaluate_revision`.
-    """
+    """Whether `policy` declares keys or facts that were not read at proposal time. Then
+    the tool's reader has to be called again before `reevaluate_revision`."""
     current = (
         tools.find_current_tool(revision.known_tool.name, policy) if policy else None
     )
@@ -298,11 +289,9 @@ def _rebase_facts(
 
 
 def lock_sums(revisions: Iterable[Revision]) -> None:
-    """Lock the sums that these revisions count in until the transaction ends.
-
-    One call takes all locks in order, so that two transactions cannot deadlock. The
-    caller is in a transaction.
-    """
+    """Lock the sums that these revisions count in until the transaction ends. One call
+    takes all locks in order, so that two transactions cannot deadlock. The caller is in
+    a transaction."""
     policy = active.find_active_policy()
     if policy is not None:
         document = active.load_document(policy)
@@ -314,10 +303,8 @@ def lock_sums(revisions: Iterable[Revision]) -> None:
 
 
 def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluation:
-    """Evaluate the active policy with the stored facts and the present sums.
-
-    The caller has called `lock_sums` for this revision.
-    """
+    """Evaluate the active policy with the stored facts and the present sums. The caller
+    has called `lock_sums` for this revision."""
     policy = active.find_active_policy()
     inputs = _revision_to_inputs(revision, policy) if policy is not None else None
     if policy is None or inputs is None:
@@ -332,7 +319,6 @@ def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluati
 def _revision_to_inputs(
     revision: Revision, policy: PolicyVersion
 ) -> RevisionInputs | None:
-    """The inputs for a revision's sums under its present tool; None without one."""
     tool = tools.find_current_tool(revision.known_tool.name, policy)
     if tool is None:
         return None
@@ -387,8 +373,6 @@ def _count_barred_deciders(
 def _list_indicators(
     shown: Presentation, listed_conflicts: Iterable[Mapping[str, Any]]
 ) -> list[str]:
-    """The risk indicators of the presentation and of the conflicts that were checked,
-    by their stored names."""
     names = {tag.indicator.value for tag in shown.tags if tag.indicator}
     if any(conflict["checked"] for conflict in listed_conflicts):
         names.add(RiskIndicator.CONTRADICTION.value)

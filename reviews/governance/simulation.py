@@ -88,11 +88,9 @@ def simulate_calls(
     document: Document, lines: Iterable[str], *, now: datetime
 ) -> Iterator[SimulationResult]:
     """Yield one result for each line that is not empty; an invalid line has a problem.
-
     A line is a JSON object with `tool` and `args`, and optionally `agent`, `thread`,
     `uncertain`, `unattended`, `at` (ISO 8601 with a zone), and `reading` with the
-    `before`, `keys` and `facts` that the tool's reader would return.
-    """
+    `before`, `keys` and `facts` that the tool's reader would return."""
     memory = RunningTotals()
     for number, text in enumerate(lines, 1):
         if text.strip():

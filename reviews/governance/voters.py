@@ -150,9 +150,8 @@ def find_shortage_without(
     without: str,
 ) -> Shortage | None:
     """Which people these steps would lack without the person `without` (a public id).
-
-    People who filled a completed step are left out as well. None when enough are left.
-    """
+    People who filled a completed step are left out as well. None when enough are
+    left."""
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
     out = _collect_excluded_ids(request, version) | complete | {without}
@@ -162,11 +161,9 @@ def find_shortage_without(
 def list_undecidable_requests(
     request_id: str = "",
 ) -> Iterator[tuple[str, int, Shortage]]:
-    """Yield each pending request that too few people can decide.
-
-    Yields its id, its version and the people it lacks. `request_id` limits the check to
-    one request. Takes a few queries in all, and one for each queue.
-    """
+    """Yield each pending request that too few people can decide. Yields its id, its
+    version and the people it lacks. `request_id` limits the check to one request. Takes
+    a few queries in all, and one for each queue."""
     rows = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
     if request_id:
         rows = rows.filter(pk=request_id)
@@ -192,7 +189,6 @@ def list_undecidable_requests(
 def _load_asked_steps(
     request_ids: Collection[str],
 ) -> dict[tuple[str, int], tuple[Sequence[StepData], int | None, str]]:
-    """The steps, the amount and the currency of each version of these requests."""
     columns = ("steps", "revision__amount_minor", "revision__currency")
     versions = RequestVersion.objects.filter(request__in=request_ids)
     rows = versions.values_list("request", "number", *columns)

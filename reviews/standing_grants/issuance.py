@@ -39,12 +39,9 @@ def issue_standing_grant(
 ) -> StandingGrant:
     """Allow the calls of a request's tool in its run in advance, within the terms of
     the active policy. `shown` is the `canonical.format_shown` of the terms that the
-    person read; empty without a page.
-
-    The request stays open. Raises NotFound, TextMissing, and under the lock
-    NotPermitted, AlreadyEscalated, Conflict when the policy, the request or a stop does
-    not allow one, or when one is in force.
-    """
+    person read; empty without a page. The request stays open. Raises NotFound,
+    TextMissing, and under the lock NotPermitted, AlreadyEscalated, Conflict when the
+    policy, the request or a stop does not allow one, or when one is in force."""
     if not reason.strip():
         raise TextMissing("Enter a reason first. Nothing was allowed.")
     request = locks.lock_request_shown_to(person, request_id)
@@ -145,10 +142,8 @@ def may_issue(person: Person, request: ApprovalRequest, now: datetime) -> bool:
 )
 def revoke_standing_grant(*, grant_id: str, person: Person) -> StandingGrant:
     """End a standing grant at once. What took a use and has not begun is refused.
-
     Anybody who may stop runs of its queue may, and who issued it. Raises NotFound,
-    NotPermitted, and Conflict when it has ended already.
-    """
+    NotPermitted, and Conflict when it has ended already."""
     grant = locks.lock_standing_grant(grant_id)
     if not may_revoke(person, grant):
         raise NotPermitted("Your role cannot revoke this. Nothing was changed.")
@@ -172,7 +167,6 @@ def may_revoke(person: Person, row: StandingGrant) -> bool:
 
 
 def _is_in_force(proposal: Proposal) -> bool:
-    """Whether a call like this proposal can use a standing grant already."""
     action = build_action_key(proposal)
     return locks.select_usable_standing_grants(*action).exists()
 

@@ -22,14 +22,10 @@ from . import stops
     after="a task that revokes the person's approvals, wake-up",
 )
 def deactivate_account(*, person: Person, by: Person) -> None:
-    """Deactivate an account, end its sessions and tokens, and discard its password.
-
-    If the person decides or has decided, their decisions are stopped: what they
-    approved and has not run is decided again by others or refused.
-
-    Raises NotPermitted unless `by` is another administrator, or Conflict when the
-    account is inactive already.
-    """
+    """Deactivate an account, end its sessions and tokens, and discard its password. If
+    the person decides or has decided, their decisions are stopped: what they approved
+    and has not run is decided again by others or refused. Raises NotPermitted unless
+    `by` is another administrator, or Conflict when the account is inactive already."""
     people.check_administrator(by)
     if person.pk == by.pk:
         raise NotPermitted("Another administrator must deactivate your account.")
@@ -51,12 +47,9 @@ def deactivate_account(*, person: Person, by: Person) -> None:
 
 @operation(writes="Person", logs="person.reactivated")
 def reactivate_account(*, person: Person, by: Person) -> None:
-    """Activate the account again, without a password until somebody sets one.
-
-    The stop over the person's decisions stays until somebody lifts it.
-
-    Raises NotPermitted unless `by` is an administrator, or Conflict when it is active.
-    """
+    """Activate the account again, without a password until somebody sets one. The stop
+    over the person's decisions stays until somebody lifts it. Raises NotPermitted
+    unless `by` is an administrator, or Conflict when it is active."""
     people.check_administrator(by)
     inactive = Person.objects.filter(pk=person.pk, is_active=False)
     if not inactive.update(is_active=True):

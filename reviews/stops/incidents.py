@@ -51,10 +51,8 @@ def _select_covering_incidents() -> QuerySet[Incident]:
 
 
 def build_frozen_condition() -> Exists:
-    """Condition on requests: an open incident stops the clock.
-
-    It queries the incidents, so it also holds for rows that no sweep has moved yet.
-    """
+    """Condition on requests: an open incident stops the clock. It queries the
+    incidents, so it also holds for rows that no sweep has moved yet."""
     return Exists(_select_covering_incidents())
 
 
@@ -68,12 +66,10 @@ def find_open_incident(queue_id: int) -> Incident | None:
 def move_deadlines(
     request_ids: Iterable[str], until: datetime, *, ends: bool = False
 ) -> int:
-    """Move the deadlines of these requests by the frozen time up to `until`.
-
-    The frozen time counts from `frozen_through`, or from the start of the freeze. With
-    `ends` the clocks run again from `until`. Returns how many changed. The caller is in
-    a transaction and holds the locks of the rows.
-    """
+    """Move the deadlines of these requests by the frozen time up to `until`. The frozen
+    time counts from `frozen_through`, or from the start of the freeze. With `ends` the
+    clocks run again from `until`. Returns how many changed. The caller is in a
+    transaction and holds the locks of the rows."""
     began = Subquery(
         _select_covering_incidents().order_by("at").values("at")[:1],
         output_field=DateTimeField(),
@@ -93,12 +89,10 @@ def move_deadlines(
 def catch_up_deadline(
     request: ApprovalRequest, now: datetime, *, always: bool = False
 ) -> ApprovalRequest:
-    """Move a request's deadline if an incident covers it and the sweep is late.
-
-    By default only when the deadline has passed; `always` also when it has not, for a
+    """Move a request's deadline if an incident covers it and the sweep is late. By
+    default only when the deadline has passed; `always` also when it has not, for a
     caller that sets a new deadline. Returns the request, refreshed. Without need it
-    takes no query. The caller holds the request's lock.
-    """
+    takes no query. The caller holds the request's lock."""
     ahead = request.frozen_through is not None and request.frozen_through > now
     if ahead or not (always or request.expires_at <= now):
         return request
@@ -112,10 +106,8 @@ def catch_up_deadline(
 
 def restart_deadlines(request_ids: Iterable[str], now: datetime) -> int:
     """Give these requests at least their whole original time again; return how many.
-
     The time counts from now, or from `frozen_through` if that is later. The caller is
-    in a transaction and holds the locks of the rows.
-    """
+    in a transaction and holds the locks of the rows."""
     # PostgreSQL's GREATEST ignores NULL.
     stands = Greatest(Value(now, output_field=DateTimeField()), "frozen_through")
     given = ExpressionWrapper(
@@ -172,12 +164,10 @@ TIMER = log.Actor("system", "timer")
 def declare_incident(
     *, person: Person, reason: str, queue: Queue | None = None
 ) -> Incident:
-    """Declare an incident over one queue, or over all queues without one.
-
-    A task then moves the stored deadlines; expiry also checks for open incidents, so
-    nothing expires before that. Raises NotPermitted, ReasonMissing when none is given,
-    or Conflict when this scope has an open incident.
-    """
+    """Declare an incident over one queue, or over all queues without one. A task then
+    moves the stored deadlines; expiry also checks for open incidents, so nothing
+    expires before that. Raises NotPermitted, ReasonMissing when none is given, or
+    Conflict when this scope has an open incident."""
     permissions.check_permission(person, Permission.DECLARE)
     if not reason.strip():
         raise ReasonMissing("Describe what happened. No deadline was paused.")
@@ -203,12 +193,10 @@ def declare_incident(
     after="mail",
 )
 def end_incident(*, incident_id: int, person: Person) -> Incident:
-    """End an incident: deadlines run again, with the time they had left.
-
-    A request opened during the incident has its whole time. Requests that another open
-    incident covers stay frozen. Raises NotFound, NotPermitted, or Conflict when it has
-    ended already.
-    """
+    """End an incident: deadlines run again, with the time they had left. A request
+    opened during the incident has its whole time. Requests that another open incident
+    covers stay frozen. Raises NotFound, NotPermitted, or Conflict when it has ended
+    already."""
     permissions.check_permission(person, Permission.DECLARE)
     locks.lock_deadlines()
     row = Incident.objects.filter(pk=incident_id).select_related("queue").first()
@@ -238,11 +226,9 @@ def end_incident(*, incident_id: int, person: Person) -> Incident:
     logs="incident.held",
 )
 def advance_frozen_deadlines() -> list[str]:
-    """Move up to 500 frozen deadlines that are not far enough ahead of the clock.
-
-    Also restarts up to 500 clocks that no incident stops any more. Returns the ids of
-    the requests whose deadlines moved.
-    """
+    """Move up to 500 frozen deadlines that are not far enough ahead of the clock. Also
+    restarts up to 500 clocks that no incident stops any more. Returns the ids of the
+    requests whose deadlines moved."""
     if not _has_work():
         return []
     locks.lock_deadlines()
@@ -284,7 +270,6 @@ def _lock_due_rows(rows: QuerySet[ApprovalRequest]) -> list[ApprovalRequest]:
 def _record_incident_event(
     kind: str, row: Incident, person: Person, now: datetime, **more: Any
 ) -> None:
-    """Log the event, and enqueue one message to each supervisor in its scope."""
     private = more.pop("private", None)
     queue = row.queue.name if row.queue else ""
     log.append(

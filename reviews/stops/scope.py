@@ -72,11 +72,9 @@ def _select_covering_stops() -> QuerySet[Stop]:
 
 
 def build_scope_condition(scope: Scope, key: str, path: str = "") -> Q:
-    """Condition on proposals: they are in the scope of a stop with this key.
-
-    `path` is the lookup path from the queried rows to their proposal, for example
-    `"proposal__"` for executions.
-    """
+    """Condition on proposals: they are in the scope of a stop with this key. `path` is
+    the lookup path from the queried rows to their proposal, for example `"proposal__"`
+    for executions."""
     if scope is Scope.EVERYTHING:
         return Q()
     if scope is Scope.AGENT:
@@ -90,10 +88,8 @@ def build_scope_condition(scope: Scope, key: str, path: str = "") -> Q:
 
 
 def select_approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
-    """Requests in which this person's approval counts (`reviewer` is a public id).
-
-    It counts as a vote on the current version, or carried over from an earlier one.
-    """
+    """Requests in which this person's approval counts (`reviewer` is a public id). It
+    counts as a vote on the current version, or carried over from an earlier one."""
     votes = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
     of_now = votes.filter(request=OuterRef("pk"), version=OuterRef("version"))
     carried = RequestVersion.objects.filter(

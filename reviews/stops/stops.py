@@ -128,7 +128,6 @@ def build_paused_error(reason: str) -> AgentStopped:
 
 
 def _find_system_pause(agent: str, thread: str) -> str:
-    """Why Counterseal has paused this run; empty if it has not."""
     rows = Stop.objects.filter(
         scope=Scope.THREAD,
         key=build_thread_key(agent, thread),
@@ -153,15 +152,11 @@ def create_stop(
     reason_code: str = "",
     owns: bool = False,
 ) -> Stop:
-    """Stop or pause something at once.
-
-    A stop replaces a pause, never the other way round. A task then withdraws and
-    refuses what waits, in chunks. `reason_code` is the reason as a code for statistics.
-    `owns` says that the person owns the agent.
-
-    Raises NotPermitted, InvalidInput for an impossible key, or Conflict when a stop
-    over the same scope and key is in force already.
-    """
+    """Stop or pause something at once. A stop replaces a pause, never the other way
+    round. A task then withdraws and refuses what waits, in chunks. `reason_code` is the
+    reason as a code for statistics. `owns` says that the person owns the agent. Raises
+    NotPermitted, InvalidInput for an impossible key, or Conflict when a stop over the
+    same scope and key is in force already."""
     permissions.check_can_stop(person, scope, mode, owns=owns)
     key = _check_key(scope, key)
     if scope is Scope.REVIEWER:
@@ -285,13 +280,10 @@ def _check_key(scope: Scope, key: str) -> str:
 def lift_stop(
     *, stop_id: int, person: Person, reason: str, shown_asked: bool | None = None
 ) -> Stop:
-    """Lift a stop or a pause.
-
-    Lifting a stop over everything takes two people: the first call only records the
-    wish. `shown_asked` says whether the person read that somebody else asked already;
-    None without a page. Raises NotFound, NotPermitted, or Conflict when it has been
-    lifted already, or when the person read something else.
-    """
+    """Lift a stop or a pause. Lifting a stop over everything takes two people: the
+    first call only records the wish. `shown_asked` says whether the person read that
+    somebody else asked already; None without a page. Raises NotFound, NotPermitted, or
+    Conflict when it has been lifted already, or when the person read something else."""
     permissions.check_permission(person, permissions.Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
     if row is None:

@@ -65,12 +65,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class EffectOutcome:
-    """What is known after an attempt or a look-up.
-
-    `failed` means that there was certainly no effect. With `this_attempt_only` this
-    holds only for this attempt: its request was never sent, but an earlier one may have
-    been, so after an ambiguous attempt the outcome is still unknown.
-    """
+    """What is known after an attempt or a look-up. `failed` means that there was
+    certainly no effect. With `this_attempt_only` this holds only for this attempt: its
+    request was never sent, but an earlier one may have been, so after an ambiguous
+    attempt the outcome is still unknown."""
 
     status: OutcomeStatus
     result: dict[str, Any] | None = None
@@ -105,11 +103,9 @@ class KnownFailure(Exception):
 
 
 def build_success(result: Any) -> EffectOutcome:
-    """Build the outcome of an effect that happened, with any result.
-
-    A result over 64 KiB becomes `{"truncated": true, "bytes": n}`, one that is not JSON
-    `{"unreadable": true}`: an error would hide an effect that did happen.
-    """
+    """Build the outcome of an effect that happened, with any result. A result over 64
+    KiB becomes `{"truncated": true, "bytes": n}`, one that is not JSON `{"unreadable":
+    true}`: an error would hide an effect that did happen."""
     if result is not None and not isinstance(result, Mapping):
         result = {"value": result}
     return EffectOutcome("succeeded", _limit_result(result))
@@ -132,10 +128,8 @@ def build_unknown(code: Any, detail: Any) -> EffectOutcome:
 def parse_answer(answer: Mapping[str, Any]) -> EffectOutcome:
     """Parse a service's answer: `{"status": "succeeded", "result": {...}}` or
     `{"status": "failed", "error": {"code", "detail", "retry"}}`; any other is unknown.
-
     `count` beside `succeeded` may give the number of effects under the idempotency key.
-    Only `retry: true` allows another attempt without a person.
-    """
+    Only `retry: true` allows another attempt without a person."""
     status = answer.get("status")
     if status == "succeeded":
         success = build_success(answer.get("result"))
@@ -296,13 +290,11 @@ NOT_FOUND = "not_found"
 def perform_effect(
     definition: ToolDefinition, call: Call, *, timeout: float | None = None
 ) -> EffectOutcome:
-    """Ask for the effect once, and return what is known of it.
-
-    `timeout` is in seconds and holds for a webhook; the default is the deployment's
-    `http_timeout`. A function bounds itself. Raises `ValueError` for a tool whose agent
-    performs the effect itself. Caller holds no transaction, and, unless the tool only
-    reads, the claim with its fence.
-    """
+    """Ask for the effect once, and return what is known of it. `timeout` is in seconds
+    and holds for a webhook; the default is the deployment's `http_timeout`. A function
+    bounds itself. Raises `ValueError` for a tool whose agent performs the effect
+    itself. Caller holds no transaction, and, unless the tool only reads, the claim with
+    its fence."""
     executor = definition.executor
     if executor.kind == "callable":
         return perform_callable(executor.path, call)
@@ -314,11 +306,9 @@ def perform_effect(
 
 def look_up_effect(definition: ToolDefinition, call: Call) -> EffectOutcome:
     """Ask the tool's service about an earlier attempt by its idempotency key. Never
-    raises.
-
-    `failed` with code `not_found` means that the service never saw the key. Without a
-    clear answer, or when the service cannot be asked, the outcome is `unknown`.
-    """
+    raises. `failed` with code `not_found` means that the service never saw the key.
+    Without a clear answer, or when the service cannot be asked, the outcome is
+    `unknown`."""
     try:
         answer = _fetch_answer(definition, call)
     except (webhooks.NotSent, webhooks.NoUsableAnswer) as error:

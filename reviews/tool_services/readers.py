@@ -89,11 +89,10 @@ def read_state(
     rehearse: bool = True,
 ) -> ToolReading:
     """Ask the tool's reader about these arguments, then its dry run. Never raises.
-
     `timeout` is in seconds and holds for each of the two; a callable bounds itself. For
     a tool without a reader the reading is empty and has no problem. `rehearse=False`
-    skips the dry run, for callers that show it to nobody. Caller holds no transaction.
-    """
+    skips the dry run, for callers that show it to nobody. Caller holds no
+    transaction."""
     question = ReaderQuery(definition.name, args, asker, timeout)
     reading = _ask_reader(definition, question)
     if not rehearse or definition.dry_run is None:

@@ -60,13 +60,11 @@ def list_verifiers(
 def run_verifiers(
     registered: Sequence[Verifier], sealed: Mapping[str, Any], *, stage: Stage
 ) -> VerifierAnswer:
-    """Ask these verifiers, in order. Never raises.
-
-    `sealed` is the sealed request with the verdict and the final arguments (`args`).
-    The first refusal is returned at once; of several demands the one with the highest
-    tier; None means that no verifier objects. All verifiers together get `http_timeout`
-    seconds. Caller holds no transaction.
-    """
+    """Ask these verifiers, in order. Never raises. `sealed` is the sealed request with
+    the verdict and the final arguments (`args`). The first refusal is returned at once;
+    of several demands the one with the highest tier; None means that no verifier
+    objects. All verifiers together get `http_timeout` seconds. Caller holds no
+    transaction."""
     deadline = Deadline(settings.COUNTERSEAL.http_timeout)
     demands: list[VerifierDemand] = []
     for verifier in registered:
@@ -110,9 +108,8 @@ def _call_function(
 def _ask_webhook(
     url: str, sealed: Mapping[str, Any], stage: Stage, deadline: Deadline
 ) -> VerifierAnswer:
-    """Ask a verifier's service, which answers `{"status": "ok"}`,
-    `{"status": "refused", "code", "detail"}` or `{"status": "more_authority", "tier"}`.
-    """
+    """Ask a verifier's service, which answers `{"status": "ok"}`, `{"status":
+    "refused", "code", "detail"}` or `{"status": "more_authority", "tier"}`."""
     payload = {"stage": stage, **sealed}
     reply = webhooks.post_signed_json(
         url, payload, timeout=deadline.remaining()

@@ -198,11 +198,9 @@ def find_refusal(
     approval: Approval, described: Mapping[str, Any], now: datetime
 ) -> NextAction | None:
     """Why an approval permits nothing now, or None. `described` is the proposal's JSON.
-
     It makes the checks that the redeem makes again right before the effect, and changes
     nothing. Raises DatabaseRestored. Caller holds no transaction: the checks may ask
-    the tool's reader and verifiers.
-    """
+    the tool's reader and verifiers."""
     execution = approval.execution
     if not execution.by_agent:
         return NextAction("performed_by_gate", "none")

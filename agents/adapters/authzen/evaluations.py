@@ -48,8 +48,6 @@ class AccessDecision:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """One evaluation: who asks about what, under which id, and when."""
-
     agent: Agent
     access: AccessTuple
     id: str = field(default_factory=binding_tokens.create_evaluation_id)
@@ -83,11 +81,8 @@ class _Evaluation:
 
 def evaluate_access(agent: Agent, body: EvaluationIn) -> AccessDecision:
     """Evaluate a tuple, or evaluate it again with an approval in its context. Changes
-    nothing.
-
-    Raises InvalidInput, InvalidArgs, TooLarge, AgentRateLimited. Caller holds no
-    transaction: the tool's reader is asked.
-    """
+    nothing. Raises InvalidInput, InvalidArgs, TooLarge, AgentRateLimited. Caller holds
+    no transaction: the tool's reader is asked."""
     entities.check_actor(agent, body)
     evaluation = _Evaluation(agent, entities.build_access_tuple(body))
     reference = body.context.approval

@@ -62,11 +62,9 @@ def submit_request(
     agent: Agent, header: str | None, body: AccessRequestIn
 ) -> Submission:
     """Propose what was denied, or find the proposal of an earlier submission with the
-    same key. Without a header the evaluation's id is the key.
-
-    Raises NotRequestable, InvalidDenialBinding, ExpiredDenial, and what
-    `intake.build_proposal_input` and `proposals.propose_action` raise.
-    """
+    same key. Without a header the evaluation's id is the key. Raises NotRequestable,
+    InvalidDenialBinding, ExpiredDenial, and what `intake.build_proposal_input` and
+    `proposals.propose_action` raise."""
     if body.denial is None:
         raise NotRequestable
     entities.check_actor(agent, body)
