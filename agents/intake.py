@@ -34,7 +34,7 @@ from .checkpoints import SuspendedState
 from .delegation import Delegation
 from .models import Agent
 from .proposals import CallKey, ProposalInput, check_caps, load_agent_usage
-from .schemas import (
+from .schemas.proposals import (
     ARGS_LIMIT,
     STATE_LIMIT,
     WORDS_LIMIT,

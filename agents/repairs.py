@@ -29,7 +29,7 @@ from reviews.stops import stops
 from . import checkpoints, locks, proposals, selectors
 from .choices import ThreadResult, ThreadStatus
 from .models import Agent, Checkpoint, Thread
-from .schemas import STATE_LIMIT
+from .schemas.proposals import STATE_LIMIT
 
 
 @operation(locks="thread", writes="Repair", logs="repair.proposed")

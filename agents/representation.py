@@ -46,7 +46,7 @@ from reviews.redaction.redactor import load_redactor
 from reviews.requests import repeats
 
 from .models import Acknowledgement
-from .schemas import ProposalOut
+from .schemas.proposals import ProposalOut
 
 
 def compute_settled_id(proposal: str) -> str:

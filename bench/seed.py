@@ -16,7 +16,7 @@ from typing import Any
 from agents import intake, keys, proposals, registry
 from agents.idempotency import StoredAnswer
 from agents.models import Agent
-from agents.schemas import ProposalIn
+from agents.schemas.proposals import ProposalIn
 from journal import log
 from policies import people, versions
 from policies.choices import Role

@@ -22,7 +22,7 @@ from agents import api as agents_api
 from agents import schema_alarm
 from agents.adapters import authzen
 from agents.api.auth import KEY_REQUIRED
-from agents.schemas import WebhookEventOut
+from agents.schemas.webhooks import WebhookEventOut
 from desk.api import batches, people, standing_grants
 from journal import canonical
 from journal.errors import (

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 
 from agents import intake, proposals
 from agents.models import Agent
-from agents.schemas import ProposalIn, RevisionIn
+from agents.schemas.proposals import ProposalIn, RevisionIn
 from journal import clock
 from policies import versions
 from policies.choices import Role

@@ -10,7 +10,8 @@ from ninja import Router
 
 from agents import intake, representation
 from agents.models import Agent
-from agents.schemas import OutcomeIn, ProposalOut, RedeemIn, RedeemOut
+from agents.schemas.executions import OutcomeIn, RedeemIn, RedeemOut
+from agents.schemas.proposals import ProposalOut
 from journal import log
 from journal.errors import NotFound
 from reviews.executions import redeem as redemption

@@ -20,8 +20,8 @@ from agents import (
 )
 from agents.idempotency import StoredAnswer
 from agents.models import Agent
-from agents.schemas import (
-    AcknowledgeIn,
+from agents.schemas.executions import AcknowledgeIn
+from agents.schemas.proposals import (
     BatchIn,
     BatchItemIn,
     BatchOut,

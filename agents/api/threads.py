@@ -10,7 +10,7 @@ from ninja import Router
 
 from agents import checkpoints, proposals, representation, selectors
 from agents.models import AgentKey, Checkpoint
-from agents.schemas import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
+from agents.schemas.threads import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
 
 from .auth import AgentAuth, get_calling_agent
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import representation
-from agents.schemas import WebhookEventOut
+from agents.schemas.webhooks import WebhookEventOut
 from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (

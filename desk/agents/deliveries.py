@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from agents.choices import DeliveryStatus
 from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
-from agents.schemas import WebhookEventData
+from agents.schemas.webhooks import WebhookEventData
 from journal.errors import NotFound, NotPermitted
 from policies.models import Person
 from reviews import permissions

@@ -15,7 +15,7 @@ from jsonschema_rs import Draft202012Validator
 
 from agents import keys, representation
 from agents.models import Acknowledgement, Delivery
-from agents.schemas import ProposalOut
+from agents.schemas.proposals import ProposalOut
 from agents.webhooks import payloads
 from journal import clock
 from journal.errors import DomainError

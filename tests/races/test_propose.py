@@ -17,7 +17,7 @@ from django.db import connection
 from agents import idempotency, intake, keys, proposals, transitions
 from agents.models import Agent, IdempotencyKey, Thread
 from agents.proposals import CallKey
-from agents.schemas import ProposalIn
+from agents.schemas.proposals import ProposalIn
 from agents.webhooks import endpoints
 from journal import clock, errors
 from journal.models import LogRecord

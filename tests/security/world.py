@@ -17,7 +17,7 @@ from guardian.shortcuts import assign_perm
 from agents import keys
 from agents.adapters.authzen import tasks
 from agents.models import Agent, Delivery
-from agents.schemas import AccessRequestIn
+from agents.schemas.authzen import AccessRequestIn
 from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
 from assurance import library, practice, second_reviews

@@ -20,7 +20,8 @@ from django.conf import settings
 from agents import checkpoints, representation
 from agents.choices import AUTHZEN_SOURCE
 from agents.models import Checkpoint
-from agents.schemas import ApprovalReference, CheckpointIn
+from agents.schemas.authzen import ApprovalReference
+from agents.schemas.proposals import CheckpointIn
 from journal import canonical, restore_epochs
 from reviews.executions import rechecks
 from reviews.executions.rechecks import Refusal

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from agents import representation
-from agents.schemas import DenialIn
+from agents.schemas.authzen import DenialIn
 from journal import ids
 from journal.errors import build_field_error
 from reviews import redaction

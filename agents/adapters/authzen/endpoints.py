@@ -13,7 +13,7 @@ from agents.api.auth import (
     mark_replayed,
     record_refusal,
 )
-from agents.schemas import (
+from agents.schemas.authzen import (
     AccessRequestIn,
     EvaluationIn,
     EvaluationOut,

@@ -19,8 +19,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.models import Agent
-from agents.schemas import AccessRequestIn, EvaluationIn, ProposalIn
-from agents.schemas.proposals import CheckpointIn, OnBehalfOf
+from agents.schemas.authzen import AccessRequestIn, EvaluationIn
+from agents.schemas.proposals import CheckpointIn, OnBehalfOf, ProposalIn
 from journal import canonical
 from journal.errors import DomainError, FieldError, InvalidInput, build_field_error
 from policies.documents import TOOL_NAME

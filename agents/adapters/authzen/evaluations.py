@@ -17,7 +17,7 @@ from django.conf import settings
 from agents import intake, representation
 from agents.models import Agent
 from agents.proposals import ProposalInput, build_proposed_action
-from agents.schemas import EvaluationIn
+from agents.schemas.authzen import EvaluationIn
 from journal import clock
 from journal.errors import AgentStopped, DomainError, ToolNotAllowed
 from journal.operations import operation

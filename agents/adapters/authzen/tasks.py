@@ -13,7 +13,7 @@ from agents import idempotency, intake, proposals, representation
 from agents.choices import AUTHZEN_SOURCE
 from agents.models import Agent
 from agents.proposals import CallKey, ProposalInput
-from agents.schemas import AccessRequestIn
+from agents.schemas.authzen import AccessRequestIn
 from journal import clock
 from journal.errors import AlreadyDecided
 from reviews.choices import EXECUTION_SPECS

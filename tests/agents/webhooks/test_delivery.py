@@ -20,7 +20,7 @@ from agents.models import (
     DeliveryAttempt,
     Endpoint,
 )
-from agents.schemas import WebhookEventOut
+from agents.schemas.webhooks import WebhookEventOut
 from agents.webhooks import delivery, endpoints, lanes, redelivery
 from journal import clock, log
 from journal.errors import Conflict, InvalidInput

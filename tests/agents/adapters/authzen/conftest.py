@@ -13,7 +13,7 @@ from django.test import Client
 from agents import keys
 from agents.adapters.authzen import evaluations
 from agents.models import Agent
-from agents.schemas import EvaluationIn
+from agents.schemas.authzen import EvaluationIn
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate

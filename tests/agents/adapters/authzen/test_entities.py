@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.adapters.authzen import entities
 from agents.adapters.authzen.entities import AccessTuple
-from agents.schemas import EvaluationIn
+from agents.schemas.authzen import EvaluationIn
 from journal.errors import InvalidInput
 from reviews.people import tokens
 from tests.agents.adapters.authzen.conftest import (
