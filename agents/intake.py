@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from journal import canonical, ids
 from journal.errors import (
-    FieldError,
     IdempotencyKeyMissing,
     InvalidArgs,
     InvalidInput,
@@ -20,7 +19,7 @@ from journal.errors import (
     build_field_error,
 )
 from policies import active, tools
-from policies.documents import TOOL_NAME, ToolDefinition
+from policies.documents import TOOL_NAME
 from policies.models import PolicyVersion, Tool
 from reviews import redaction
 from reviews.requests.proposals import ProposalOrigin
@@ -31,9 +30,9 @@ from reviews.tool_services.readers import Asker, ToolReading
 
 from . import delegation, idempotency
 from .checkpoints import SuspendedState
-from .delegation import Delegation
+from .idempotency import CallKey
 from .models import Agent
-from .proposals import CallKey, ProposalInput, check_caps, load_agent_usage
+from .proposals import ProposalInput, check_caps, load_agent_usage
 from .schemas.proposals import (
     ARGS_LIMIT,
     STATE_LIMIT,
@@ -95,7 +94,12 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         raise ToolNotAllowed
     # An agent over its caps must put no load on the tool's service, and take no locks.
     check_caps(usage)
-    behind = _build_delegation(agent, body)
+    on_behalf_of = _dump_on_behalf_of(body)
+    behind = delegation.build_delegation(agent, on_behalf_of, body.parent)
+    asker = Asker(agent.slug, body.thread)
+    reading = read_tool_state(tool, body.args, body.preconditions, asker)
+    if body.callback_url is not None:
+        endpoints.check_url(body.callback_url, "callback_url")
     return ProposalInput(
         thread=body.thread,
         tool=body.tool,
@@ -103,24 +107,26 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
         narrative=_build_narrative(body),
-        origin=_build_origin(body, behind),
+        origin=ProposalOrigin(
+            barred=behind.barred,
+            kept_out=behind.kept_out,
+            on_behalf_of=on_behalf_of,
+            parent=body.parent,
+            supersedes=body.supersedes,
+            group=body.group,
+            priority=body.priority,
+            source=body.source,
+            again=body.again,
+            expires_in=body.expires_in,
+            traceparent=body.traceparent or "",
+        ),
         resembles=behind.resembles,
         claimed=behind.claimed,
         suspended=_build_suspended_state(body.checkpoint),
-        reading=read_tool_state(
-            tool, body.args, body.preconditions, Asker(agent.slug, body.thread)
-        ),
-        callback_url=_parse_callback_url(body),
+        reading=reading,
+        callback_url=body.callback_url or "",
         policy=state.policy,
     )
-
-
-def _parse_callback_url(body: ProposalIn) -> str:
-    """Raise InvalidInput for an address that Counterseal never calls."""
-    if body.callback_url is None:
-        return ""
-    endpoints.check_url(body.callback_url, "callback_url")
-    return body.callback_url
 
 
 def build_revision_input(
@@ -135,6 +141,8 @@ def build_revision_input(
     tool = tools.find_current_tool(tool_name, policy)
     if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # an administrator took the tool away since the proposal
+    asker = Asker(agent.slug, thread)
+    reading = read_tool_state(tool, body.args, body.preconditions, asker)
     return ProposalInput(
         thread=thread,
         tool=tool_name,
@@ -144,9 +152,7 @@ def build_revision_input(
         narrative=_build_narrative(body),
         origin=ProposalOrigin(expires_in=body.expires_in),
         suspended=_build_suspended_state(body.checkpoint),
-        reading=read_tool_state(
-            tool, body.args, body.preconditions, Asker(agent.slug, thread)
-        ),
+        reading=reading,
     )
 
 
@@ -162,27 +168,14 @@ def read_tool_state(
     if tool is None:
         return None
     definition = tools.load_definition(tool)
-    problems = [
-        *tools.list_argument_errors(tool, args),
-        *_list_undeclared(definition, preconditions),
-    ]
+    problems = list(tools.list_argument_errors(tool, args))
+    for name in preconditions:
+        if name not in definition.preconditions:  # no reader could ever confirm it
+            rule = "the tool declares no such precondition"
+            problems.append(build_field_error(f"preconditions.{name}", rule))
     if problems:
         raise InvalidArgs(errors=problems)
     return readers.read_state(definition, args, asker=asker)
-
-
-def _list_undeclared(
-    definition: ToolDefinition, preconditions: Mapping[str, Any]
-) -> list[FieldError]:
-    """List an error for each precondition that the tool does not declare: no reader
-    could ever confirm it."""
-    return [
-        build_field_error(
-            f"preconditions.{name}", "the tool declares no such precondition"
-        )
-        for name in preconditions
-        if name not in definition.preconditions
-    ]
 
 
 def _check_size(body: ActionIn) -> None:
@@ -223,18 +216,13 @@ def _collect_resume_at(body: ActionIn) -> dict[str, str]:
 def _check_identifiers(fields: Mapping[str, str]) -> None:
     """Raise InvalidInput for a name that holds what redaction would remove from a text.
     A name is compared or returned exactly as it was given, so it cannot be redacted."""
-    errors = [
-        build_field_error(path, _describe_forbidden_kinds(kinds))
-        for path, text in fields.items()
-        if (kinds := redaction.list_kinds(text))
-    ]
+    errors = []
+    for path, text in fields.items():
+        if kinds := " or ".join(redaction.list_kinds(text)):
+            rule = f"must not contain {kinds}: it is stored without redaction"
+            errors.append(build_field_error(path, rule))
     if errors:
         raise InvalidInput(errors=errors)
-
-
-def _describe_forbidden_kinds(kinds: Sequence[str]) -> str:
-    what = " or ".join(kinds)
-    return f"must not contain {what}: it is stored without redaction"
 
 
 def _check_tool_name(name: str) -> None:
@@ -254,31 +242,11 @@ def _build_narrative(body: ActionIn) -> Narrative:
     )
 
 
-def _build_delegation(agent: Agent, body: ProposalIn) -> Delegation:
-    return delegation.build_delegation(agent, _dump_on_behalf_of(body), body.parent)
-
-
 def _dump_on_behalf_of(body: ProposalIn) -> dict[str, Any]:
     party = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
     if not party.get("properties"):
         party.pop("properties", None)
     return party
-
-
-def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:
-    return ProposalOrigin(
-        barred=behind.barred,
-        kept_out=behind.kept_out,
-        on_behalf_of=_dump_on_behalf_of(body),
-        parent=body.parent,
-        supersedes=body.supersedes,
-        group=body.group,
-        priority=body.priority,
-        source=body.source,
-        again=body.again,
-        expires_in=body.expires_in,
-        traceparent=body.traceparent or "",
-    )
 
 
 def _build_suspended_state(checkpoint: CheckpointIn | None) -> SuspendedState | None:

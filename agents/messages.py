@@ -14,9 +14,8 @@ from reviews.stops import gate_state, incidents, stops
 from reviews.stops.stops import build_action_key
 
 from . import idempotency, representation
-from .idempotency import StoredAnswer
+from .idempotency import CallKey, StoredAnswer
 from .models import Agent
-from .proposals import CallKey, load_stored_answer
 
 
 @operation(
@@ -38,9 +37,9 @@ def send_message(
     an answer answers; 0 means the only unanswered question. Raises NotFound, Conflict
     for a proposal that no person is asked about, AgentStopped, InvalidInput,
     InProgress, and what `reviews.dialogue.messages.record_agent_message` raises."""
-    if not idempotency.claim_key(agent, key.text, key.fingerprint):
-        restore_epochs.check_not_restored()
-        return load_stored_answer(agent, key)
+    earlier_answer = idempotency.claim_key(agent, key)
+    if earlier_answer is not None:
+        return earlier_answer
     request = _lock_own_request(agent, proposal_id)
     state = gate_state.load_state(build_action_key(request.proposal))
     restore_epochs.check_not_restored(state.halted)
@@ -51,10 +50,9 @@ def send_message(
     incidents.catch_up_deadline(request, state.now)
     messages.record_agent_message(request, kind, text, now=state.now, round_=round_)
     body = representation.build_proposal_json(request.proposal)
-    idempotency.store_answer(
-        agent, key.text, status=200, body=body, proposal=proposal_id
+    return idempotency.store_answer(
+        agent, key, status=200, body=body, proposal=proposal_id
     )
-    return StoredAnswer(200, body, proposal_id)
 
 
 def _lock_own_request(agent: Agent, proposal_id: str) -> ApprovalRequest:

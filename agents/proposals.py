@@ -17,7 +17,6 @@ from journal.errors import (
     Conflict,
     DomainError,
     IdempotencyKeyMissing,
-    InProgress,
     InvalidAgentKey,
     InvalidJson,
     NotFound,
@@ -44,7 +43,7 @@ from reviews.tool_services.readers import ToolReading
 from . import checkpoints, idempotency, iterations, locks, representation, transitions
 from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
-from .idempotency import StoredAnswer
+from .idempotency import CallKey, StoredAnswer
 from .models import Agent, Thread
 from .webhooks import endpoints
 
@@ -93,14 +92,6 @@ class ProposalInput:
     policy: PolicyVersion | None = None  # active when the input was checked
     resembles: bool = False  # it names somebody who only resembles a known person
     claimed: Sequence[str] = ()  # who may not decide it because of what the agent says
-
-
-@dataclass(frozen=True, slots=True)
-class CallKey:
-    """The idempotency key of one call, and the digest of method, path and body."""
-
-    text: str
-    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +183,9 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     after="mail, nudge, webhook, wake-up",
 )
 def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
-    if not idempotency.claim_key(agent, key.text, key.fingerprint):
-        restore_epochs.check_not_restored()
-        return load_stored_answer(agent, key)
+    earlier_answer = idempotency.claim_key(agent, key)
+    if earlier_answer is not None:
+        return earlier_answer
     thread = _lock_or_start_thread(agent, asked.thread)
     action = build_proposed_action(agent, asked, new_proposal_id())
     same = repeats.build_action_values(action, asked.policy)
@@ -279,15 +270,6 @@ def _join_proposal(
         return _store_answer(agent, key, proposal, status=200, undecided=False)
 
 
-def load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
-    """Return the answer of the call that used this key first. Raises InProgress, and
-    IdempotencyKeyReused."""
-    stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
-    if stored is None:
-        raise InProgress
-    return stored
-
-
 def _store_answer(
     agent: Agent,
     key: CallKey,
@@ -299,10 +281,9 @@ def _store_answer(
     """`undecided`: this call made the version that it returns: nobody has voted on
     it."""
     body = representation.build_proposal_json(proposal, undecided=undecided)
-    idempotency.store_answer(
-        agent, key.text, status=status, body=body, proposal=proposal.pk
+    return idempotency.store_answer(
+        agent, key, status=status, body=body, proposal=proposal.pk
     )
-    return StoredAnswer(status, body, proposal.pk)
 
 
 def check_caps(usage: AgentUsage) -> None:
@@ -396,9 +377,9 @@ def revise_proposal(
 ) -> StoredAnswer:
     """Replace what is proposed by a new revision. Raises NotFound, and what
     `reviews.requests.proposals.revise_proposal` raises."""
-    if not idempotency.claim_key(agent, key.text, key.fingerprint):
-        restore_epochs.check_not_restored()
-        return load_stored_answer(agent, key)
+    earlier_answer = idempotency.claim_key(agent, key)
+    if earlier_answer is not None:
+        return earlier_answer
     thread = _lock_proposal_thread(agent, proposal_id)
     facts = _load_facts(agent, thread, asked.tool)
     restore_epochs.check_not_restored(facts.state.halted)

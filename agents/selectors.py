@@ -3,12 +3,11 @@ run is silent, so that people may end it by hand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from journal import cursors
-from journal.errors import InvalidInput, NotFound
+from journal.errors import InvalidInput, NotFound, build_field_error
 from policies import tools
 from policies.choices import Risk
 from policies.documents import ToolDefinition
@@ -19,37 +18,24 @@ from . import representation
 from .models import Agent, AgentKey, Thread
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalSlice:
-    """One page of proposals, and the cursor of the next page, None on the last."""
-
-    items: list[Proposal]
-    next_cursor: str | None
-
-
 def list_own_proposals(
     agent: str, *, status: str, thread: str, cursor: str, size: int
-) -> ProposalSlice:
-    """Return the agent's proposals, newest first. Pages start at a key, not at an
-    offset, so new proposals do not shift them. Raises InvalidInput for an unknown
-    status or a malformed cursor."""
+) -> tuple[list[Proposal], str | None]:
+    """Return a page of the agent's proposals, newest first, and the cursor of the next
+    page, None on the last. Raises InvalidInput for an unknown status or a malformed
+    cursor."""
     rows = representation.annotate_status(Proposal.objects.filter(agent=agent))
     if thread:
         rows = rows.filter(thread=thread)
+    if status and status not in representation.STATUSES:
+        raise InvalidInput(errors=[build_field_error("status", "not a known status")])
     if status:
-        rows = rows.filter(said=_check_status(status))
+        rows = rows.filter(said=status)
     place = cursors.parse_cursor(cursor)
     ordered = cursors.select_after(rows, place, "created_at", newest_first=True)
     proposals = list(ordered.select_related("request")[: size + 1])
-    return ProposalSlice(
-        proposals[:size], cursors.build_next_cursor(proposals, size, "created_at")
-    )
-
-
-def _check_status(status: str) -> str:
-    if status not in representation.STATUSES:
-        raise InvalidInput(errors=[{"path": "status", "message": "not a known status"}])
-    return status
+    next_cursor = cursors.build_next_cursor(proposals, size, "created_at")
+    return proposals[:size], next_cursor
 
 
 def load_thread(agent: Agent, name: str) -> Thread:

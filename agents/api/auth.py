@@ -85,6 +85,16 @@ def build_proposal_response(
     return response
 
 
+def respond_with_proposal(
+    request: HttpRequest, proposal_id: str, *, wait: int = 0
+) -> HttpResponse:
+    """Build the response with the calling agent's proposal as it is now. Raises
+    NotFound."""
+    proposal = load_own_proposal(request, proposal_id)
+    body = representation.build_proposal_json(proposal)
+    return build_proposal_response(body, wait=wait)
+
+
 def load_own_proposal(request: HttpRequest, proposal_id: str) -> Proposal:
     """Return the calling agent's proposal. Raises NotFound."""
     proposal = representation.find_proposal(

@@ -23,10 +23,9 @@ from reviews.tool_services.executors import EffectOutcome
 from .auth import (
     AgentAuth,
     IdempotencyHeader,
-    build_proposal_response,
     get_calling_agent,
-    load_own_proposal,
     mark_replayed,
+    respond_with_proposal,
 )
 
 router = Router(auth=AgentAuth(), tags=["agents"], by_alias=True)
@@ -80,11 +79,7 @@ def report_outcome(
         outcome=_parse_outcome(body),
         actor=log.Actor("agent", agent.slug),
     )
-    return build_proposal_response(
-        representation.build_proposal_json(
-            load_own_proposal(request, execution.proposal_id)
-        )
-    )
+    return respond_with_proposal(request, execution.proposal_id)
 
 
 def _parse_outcome(body: OutcomeIn) -> EffectOutcome:

@@ -44,6 +44,7 @@ from .auth import (
     load_own_proposal,
     mark_replayed,
     record_refusal,
+    respond_with_proposal,
 )
 
 
@@ -52,8 +53,10 @@ def propose_idempotently(
 ) -> StoredAnswer:
     """Propose an action under an idempotency key, or return the stored answer of an
     earlier call with that key. Raises what `propose_action` raises."""
-    key = intake.parse_call_key(header, "POST", "/proposals", _dump_keyed_body(body))
-    stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
+    # Without `traceparent`: a repeated call may come from another span.
+    keyed = body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
+    key = intake.parse_call_key(header, "POST", "/proposals", keyed)
+    stored = idempotency.find_stored_answer(agent, key)
     if stored is not None:
         return stored
     intake.check_key_contents(key)
@@ -67,14 +70,6 @@ def fill_traceparent(request: HttpRequest, body: ProposalIn) -> None:
     parent = parse_traceparent(request.headers.get(HEADER, ""))
     if body.traceparent is None and parent is not None:
         body.traceparent = str(parent)
-
-
-def _dump_keyed_body(body: ProposalIn) -> dict[str, Any]:
-    """Return the part of a body that its key's fingerprint covers.
-
-    `traceparent` is left out: a repeated call may come from another span.
-    """
-    return body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
 
 
 def compute_http_status(stored: StoredAnswer) -> int:
@@ -171,19 +166,15 @@ def list_proposals(
 ) -> HttpResponse:
     """List this agent's proposals, newest first, optionally filtered by status or
     thread. Pass `next_cursor` as `cursor` to get the next page."""
-    page = selectors.list_own_proposals(
+    items, next_cursor = selectors.list_own_proposals(
         get_calling_agent(request).slug,
         status=status,
         thread=thread,
         cursor=cursor,
         size=PAGE_SIZE,
     )
-    return JsonResponse(
-        {
-            "items": representation.build_proposal_list(page.items),
-            "next_cursor": page.next_cursor,
-        }
-    )
+    built = [representation.build_proposal_json(proposal) for proposal in items]
+    return JsonResponse({"items": built, "next_cursor": next_cursor})
 
 
 @router.get("/proposals/{proposal_id}", response=ProposalOut)
@@ -192,10 +183,7 @@ def get_proposal(
 ) -> HttpResponse:
     """Get one proposal. With `wait` (seconds) the call returns as soon as the agent can
     act on the result, at the latest after that time."""
-    return build_proposal_response(
-        representation.build_proposal_json(load_own_proposal(request, proposal_id)),
-        wait=wait,
-    )
+    return respond_with_proposal(request, proposal_id, wait=wait)
 
 
 @router.post("/proposals/{proposal_id}/revisions", response=ProposalOut)
@@ -211,17 +199,16 @@ def revise(
     call = intake.parse_call_key(
         key, "POST", f"/proposals/{proposal_id}/revisions", body.model_dump(mode="json")
     )
-    stored = idempotency.find_stored_answer(agent, call.text, call.fingerprint)
-    if stored is not None:
-        return mark_replayed(stored.replayed, build_proposal_response(stored.body))
-    intake.check_key_contents(call)
-    proposal = load_own_proposal(request, proposal_id)
-    asked = intake.build_revision_input(
-        agent, proposal.thread, proposal.tool_name, body
-    )
-    stored = proposals.revise_proposal(
-        agent=agent, key=call, proposal_id=proposal_id, asked=asked
-    )
+    stored = idempotency.find_stored_answer(agent, call)
+    if stored is None:
+        intake.check_key_contents(call)
+        proposal = load_own_proposal(request, proposal_id)
+        asked = intake.build_revision_input(
+            agent, proposal.thread, proposal.tool_name, body
+        )
+        stored = proposals.revise_proposal(
+            agent=agent, key=call, proposal_id=proposal_id, asked=asked
+        )
     return mark_replayed(stored.replayed, build_proposal_response(stored.body))
 
 
@@ -241,7 +228,7 @@ def send_message(
     call = intake.parse_call_key(
         key, "POST", f"/proposals/{proposal_id}/messages", body.model_dump(mode="json")
     )
-    stored = idempotency.find_stored_answer(agent, call.text, call.fingerprint)
+    stored = idempotency.find_stored_answer(agent, call)
     if stored is None:
         intake.check_key_contents(call)
         stored = messages.send_message(
@@ -262,9 +249,7 @@ def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
     proposals.withdraw_proposal(
         agent=get_calling_agent(request), proposal_id=proposal_id
     )
-    return build_proposal_response(
-        representation.build_proposal_json(load_own_proposal(request, proposal_id))
-    )
+    return respond_with_proposal(request, proposal_id)
 
 
 @router.post("/proposals/{proposal_id}/acknowledge", response=ProposalOut)
@@ -276,6 +261,4 @@ def acknowledge(
     acknowledgements.acknowledge_outcome(
         agent=get_calling_agent(request), proposal_id=proposal_id, outcome=body.outcome
     )
-    return build_proposal_response(
-        representation.build_proposal_json(load_own_proposal(request, proposal_id))
-    )
+    return respond_with_proposal(request, proposal_id)

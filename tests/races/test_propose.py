@@ -15,8 +15,8 @@ import pytest
 from django.db import connection
 
 from agents import idempotency, intake, keys, proposals, transitions
+from agents.idempotency import CallKey
 from agents.models import Agent, IdempotencyKey, Thread
-from agents.proposals import CallKey
 from agents.schemas.proposals import ProposalIn
 from agents.webhooks import endpoints
 from journal import clock, errors

@@ -255,7 +255,7 @@ def _access_task(gate: Gate) -> str:
     args = {"customer": "C-41", "amount": "1.00", "currency": "USD"}
     asked = denied(gate.agent, access("pay", args))
     body = AccessRequestIn.model_validate(asked)
-    return tasks.submit_request(gate.agent, "arq-1", body).proposal_id
+    return tasks.submit_request(gate.agent, "arq-1", body).proposal
 
 
 def _numbered(waiting: ApprovalRequest) -> LogPosition:

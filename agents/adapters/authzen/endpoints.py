@@ -47,12 +47,12 @@ def request_access(
     `Idempotency-Key` and body returns the same task, with `Idempotent-Replayed: true`;
     with another body it is refused with 409."""
     agent = get_calling_agent(request)
-    submission = tasks.submit_request(agent, key, body)
-    answer = tasks.build_task_json(agent, submission.proposal_id)
+    stored = tasks.submit_request(agent, key, body)
+    answer = tasks.build_task_json(agent, stored.proposal)
     pending = answer["task"]["status"] == "pending"
     response = JsonResponse(answer, status=202 if pending else 201)
     response["Location"] = answer["task"]["status_endpoint"]
-    return mark_replayed(submission.replayed, response)
+    return mark_replayed(stored.replayed, response)
 
 
 @router.get("/requests/{task_id}", response=TaskResponse)

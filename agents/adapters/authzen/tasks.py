@@ -4,15 +4,16 @@ the profile sees that proposal; its id is the proposal's."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 
 from agents import idempotency, intake, proposals, representation
 from agents.choices import AUTHZEN_SOURCE
+from agents.idempotency import StoredAnswer
 from agents.models import Agent
-from agents.proposals import CallKey, ProposalInput
+from agents.proposals import ProposalInput
 from agents.schemas.authzen import AccessRequestIn
 from journal import clock
 from journal.errors import AlreadyDecided
@@ -20,7 +21,7 @@ from reviews.choices import EXECUTION_SPECS
 from reviews.models import Proposal
 
 from . import approvals, binding_tokens, entities
-from .approvals import Approval, StoredAccess
+from .approvals import StoredAccess
 from .entities import AccessTuple
 from .errors import InvalidTaskState, NotRequestable, TaskExpired, UnknownTask
 
@@ -50,18 +51,10 @@ PERFORMED_MODE = "urn:counterseal:authzen:performed"
 APPROVED_ACCESS = "urn:counterseal:authzen:approved_access"
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """The proposal of an access request; `replayed` for a repeated submission."""
-
-    proposal_id: str
-    replayed: bool
-
-
 def submit_request(
     agent: Agent, header: str | None, body: AccessRequestIn
-) -> Submission:
-    """Propose what was denied, or find the proposal of an earlier submission with the
+) -> StoredAnswer:
+    """Propose what was denied, or find the answer to an earlier submission with the
     same key. Without a header the evaluation's id is the key. Raises NotRequestable,
     InvalidDenialBinding, ExpiredDenial, and what `intake.build_proposal_input` and
     `proposals.propose_action` raise."""
@@ -69,23 +62,19 @@ def submit_request(
         raise NotRequestable
     entities.check_actor(agent, body)
     access = entities.build_access_tuple(body)
-    key = _build_call_key(header, body)
-    stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
-    if stored is None:
-        evaluation_id = binding_tokens.check_denial(
-            body.denial, access, agent.slug, clock.now()
-        )
-        intake.check_key_contents(key)
-        with entities.rename_paths(access):
-            asked = _build_input(agent, access, evaluation_id, body)
-            stored = proposals.propose_action(agent=agent, key=key, asked=asked)
-    return Submission(stored.proposal, stored.replayed)
-
-
-def _build_call_key(header: str | None, body: AccessRequestIn) -> CallKey:
     body_json = body.model_dump(mode="json", exclude_unset=True)
-    denied = body.denial.evaluation_id if body.denial else None
-    return intake.parse_call_key(header or denied, "POST", PATH, body_json)
+    header = header or body.denial.evaluation_id
+    key = intake.parse_call_key(header, "POST", PATH, body_json)
+    stored = idempotency.find_stored_answer(agent, key)
+    if stored is not None:
+        return stored
+    evaluation_id = binding_tokens.check_denial(
+        body.denial, access, agent.slug, clock.now()
+    )
+    intake.check_key_contents(key)
+    with entities.rename_paths(access):
+        asked = _build_input(agent, access, evaluation_id, body)
+        return proposals.propose_action(agent=agent, key=key, asked=asked)
 
 
 def _build_input(
@@ -182,14 +171,8 @@ def _build_result(
         raise LookupError(f"{proposal} is approved and has no grant.")
     if not approval.execution.by_agent:
         return {"mode": PERFORMED_MODE, "execution": described["execution"]}
-    return {
-        "mode": "reevaluate",
-        "approval": approvals.build_approval_json(approval),
-        **_build_other_access(approval),
-    }
-
-
-def _build_other_access(approval: Approval) -> dict[str, Any]:
-    if approval.access.compute_hash() == approval.requested.compute_hash():
-        return {}
-    return {APPROVED_ACCESS: approval.access.build_json()}
+    built = approvals.build_approval_json(approval)
+    result: dict[str, Any] = {"mode": "reevaluate", "approval": built}
+    if approval.access.compute_hash() != approval.requested.compute_hash():
+        result[APPROVED_ACCESS] = approval.access.build_json()
+    return result
