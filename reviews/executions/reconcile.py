@@ -12,7 +12,6 @@ agent reports as failed leaves the sums only when the service denies it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +21,6 @@ from journal import clock, log
 from journal.errors import Conflict
 from journal.operations import operation
 from policies import facts
-from policies.documents import ToolDefinition
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
@@ -49,15 +47,6 @@ CHUNK = 50
 NOT_FOUND = executors.NOT_FOUND
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedLookUp:
-    """One look-up to be made, with its number among those of the execution."""
-
-    execution: Execution
-    definition: ToolDefinition
-    number: int
-
-
 def list_due_look_ups() -> list[str]:
     """Ids of up to 50 executions whose look-up is due, longest waiting first."""
     due = Execution.objects.filter(
@@ -69,30 +58,33 @@ def list_due_look_ups() -> list[str]:
 def look_up_if_due(execution_id: str) -> Execution | None:
     """Make one look-up, if it is due, and record the answer; None when none is due.
     Raises NotFound."""
-    inquiry = plan_look_up(execution_id=execution_id)
-    return _perform_look_up(inquiry, RECONCILER) if inquiry else None
+    execution = plan_look_up(execution_id=execution_id)
+    return _perform_look_up(execution, RECONCILER) if execution else None
 
 
 def look_up_for_person(execution_id: str, person: Person) -> Execution:
     """Make one look-up now for a person. Raises NotFound, NotPermitted, Conflict."""
-    inquiry = plan_look_up(execution_id=execution_id, person=person)
-    if inquiry is None:
+    execution = plan_look_up(execution_id=execution_id, person=person)
+    if execution is None:
         raise Conflict("The result is already known. No look-up was made.")
-    return _perform_look_up(inquiry, build_actor(person))
+    return _perform_look_up(execution, build_actor(person))
 
 
-def _perform_look_up(inquiry: PlannedLookUp, actor: log.Actor) -> Execution:
-    """Call the service. Runs outside any transaction."""
-    outcome = executors.look_up_effect(
-        inquiry.definition, claims.build_look_up_call(inquiry.execution)
-    )
-    return record_look_up(inquiry=inquiry, outcome=outcome, actor=actor)
+def _perform_look_up(execution: Execution, actor: log.Actor) -> Execution:
+    outcome = _ask_service(execution)
+    return record_look_up(asked=execution, outcome=outcome, actor=actor)
+
+
+def _ask_service(execution: Execution) -> EffectOutcome:
+    """Runs outside any transaction."""
+    call = claims.build_look_up_call(execution)
+    return executors.look_up_effect(execution.tool_definition, call)
 
 
 @operation(locks="grant, execution", writes="Execution", after="the look-up")
 def plan_look_up(
     *, execution_id: str, person: Person | None = None
-) -> PlannedLookUp | None:
+) -> Execution | None:
     """Count the look-up and schedule the next one, before the service is called, so
     that a call that crashes the worker counts too. None when there is nothing to ask.
     Raises NotFound, and for a person NotPermitted or Conflict."""
@@ -110,7 +102,7 @@ def plan_look_up(
     execution.ask_at = _compute_next_look_up(execution, now)
     execution.asked += 1
     execution.save(update_fields=["asked", "ask_at"])
-    return PlannedLookUp(execution, definition, execution.asked)
+    return execution
 
 
 def _is_due(execution: Execution, now: datetime) -> bool:
@@ -136,18 +128,18 @@ def _compute_next_look_up(execution: Execution, now: datetime) -> datetime | Non
     after="mail, webhook, wake-up",
 )
 def record_look_up(
-    *, inquiry: PlannedLookUp, outcome: EffectOutcome, actor: log.Actor
+    *, asked: Execution, outcome: EffectOutcome, actor: log.Actor
 ) -> Execution:
     """Record what the service said. A clear answer settles the execution, unless a
     person settled it first; if the two contradict, this raises an alarm. Raises
     NotFound."""
-    execution = locks.lock_execution(inquiry.execution.pk)
+    execution = locks.lock_execution(asked.pk)
     now = clock.now()
     outcome = record.redact_outcome(execution, outcome)
     answer = NOT_FOUND if outcome.code == NOT_FOUND else outcome.status
     LookUp.objects.create(
         execution=execution,
-        number=inquiry.number,
+        number=asked.asked,
         at=now,
         by_kind=actor.kind,
         by_id=actor.id,
@@ -163,10 +155,10 @@ def record_look_up(
         proposal=proposal.pk,
         agent=proposal.agent,
         thread=proposal.thread,
-        data={"execution": execution.pk, "number": inquiry.number, "said": answer},
+        data={"execution": execution.pk, "number": asked.asked, "said": answer},
     )
     if execution.status == ExecutionStatus.UNKNOWN:
-        if execution.fence == inquiry.execution.fence:  # else another attempt began
+        if execution.fence == asked.fence:  # else another attempt began
             _settle_by_answer(execution, outcome, answer, now)
     elif execution.status == ExecutionStatus.FAILED and answer == "succeeded":
         record.record_found_effect(execution, outcome, actor, now)
@@ -256,8 +248,7 @@ def audit_execution(execution_id: str) -> bool:
     execution = plan_audit(execution_id=execution_id)
     if execution is None:
         return False
-    definition = execution.tool_definition
-    outcome = executors.look_up_effect(definition, claims.build_look_up_call(execution))
+    outcome = _ask_service(execution)
     if outcome.status == "unknown":
         return False  # a later audit asks again
     return record_audit(

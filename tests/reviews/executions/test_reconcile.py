@@ -246,7 +246,7 @@ def test_an_answer_about_another_attempt_settles_nothing(gate: Gate) -> None:
     assert asked is not None
     Execution.objects.filter(pk=execution.pk).update(fence=2)
     failed = EffectOutcome("failed", code="declined")
-    reconcile.record_look_up(inquiry=asked, outcome=failed, actor=reconcile.RECONCILER)
+    reconcile.record_look_up(asked=asked, outcome=failed, actor=reconcile.RECONCILER)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
     assert LookUp.objects.get(execution=execution).said == "failed"
