@@ -7,7 +7,7 @@ needs no row of its own and is the same after any crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from journal import clock, ids
 from journal.errors import InvalidOutcome
 from journal.prepared_queries import Parameter, PreparedQuery
-from policies import tools
 from policies.choices import ExecutionClass, Role
 from reviews.choices import (
     DECIDED,
@@ -35,14 +34,8 @@ from reviews.choices import (
 from reviews.dialogue import rounds
 from reviews.executions import claims, record
 from reviews.grants import grants, uncertain
-from reviews.models import (
-    ApprovalRequest,
-    Decision,
-    Execution,
-    Proposal,
-    Revision,
-)
-from reviews.redaction.redactor import load_redactor
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
+from reviews.redaction.redactor import load_redactor_of
 from reviews.requests import repeats
 
 from .models import Acknowledgement
@@ -159,7 +152,8 @@ def build_proposal_json(
     request = getattr(proposal, "request", None)
     execution = _find_newest_execution(proposal, request)
     status = compute_status_word(proposal, request, execution)
-    rejected = repeats.find_rejected_request(proposal)
+    # Of a repeated proposal, the request that was rejected.
+    settled = request or repeats.find_rejected_request(proposal)
     grant = _build_grant(execution)
     outcome = _find_outcome_id(proposal, execution, status, grant)
     return _check_fits_schema(
@@ -177,11 +171,15 @@ def build_proposal_json(
             "returned": _is_returned(request),
             "messages": _build_messages(request, revision) if request else [],
             "grant": grant,
-            "decision": _build_settling_decision(request or rejected),
+            "decision": build_decision(settled, settled.proposal.current)
+            if settled
+            else None,
             "execution": _build_execution(execution),
             "outcome": outcome,
             "acknowledged_at": _find_acknowledged_at(outcome),
-            "may_have_run": request is not None and _may_have_run(request),
+            "may_have_run": request is not None
+            and request.status in UNGRANTED
+            and uncertain.may_have_run(request),
             "joined": request.joined if request else 0,
             "repeats": proposal.repeats or None,
             "parent": proposal.parent or None,
@@ -218,10 +216,6 @@ def _find_outcome_id(
     return compute_settled_id(proposal.pk) if status in FINAL_STATUSES else None
 
 
-def _may_have_run(request: ApprovalRequest) -> bool:
-    return request.status in UNGRANTED and uncertain.may_have_run(request)
-
-
 _ACKNOWLEDGED_AT = PreparedQuery(
     lambda: Acknowledgement.objects.filter(pk=Parameter("outcome")).values_list(
         "at", flat=True
@@ -254,14 +248,7 @@ def _build_messages(
     messages = rounds.list_sent_messages(request)
     if not messages:
         return []
-    proposal = request.proposal
-    redactor = load_redactor(
-        proposal.agent,
-        proposal.thread,
-        tools.load_definition(revision.known_tool),
-        revision.args,
-        proposal=proposal.pk,
-    )
+    redactor = load_redactor_of(request.proposal, revision)
     return [
         {
             "from": message.role or FROM_AGENT,
@@ -308,12 +295,22 @@ def _build_policy(revision: Revision) -> dict[str, Any]:
 
 
 def _build_request(request: ApprovalRequest, undecided: bool) -> dict[str, Any]:
+    filled: list[int | None] = []  # the step of each vote on the newest version
+    if not undecided:
+        filled = _FILLED_STEPS.fetch_all(request=request.pk, version=request.version)
     return {
         "id": request.pk,
         "url": f"{settings.COUNTERSEAL.base_url}/requests/{request.pk}/",
         "version": request.version,
         "expires_at": format_timestamp(request.expires_at),
-        "steps": _build_steps(request, [] if undecided else _list_filled(request)),
+        "steps": [
+            {
+                "role": step["role"],
+                "required": step["required"],
+                "given": filled.count(index),
+            }
+            for index, step in enumerate(request.sealed.steps)
+        ],
     }
 
 
@@ -322,20 +319,6 @@ _FILLED_STEPS = PreparedQuery(
         request_id=Parameter("request"), version=Parameter("version"), counts=True
     ).values_list("step", flat=True)
 )
-
-
-def _list_filled(request: ApprovalRequest) -> list[int | None]:
-    """The step of each vote that counts on the newest version."""
-    return _FILLED_STEPS.fetch_all(request=request.pk, version=request.version)
-
-
-def _build_steps(
-    request: ApprovalRequest, given: Sequence[int | None]
-) -> list[dict[str, Any]]:
-    return [
-        {"role": s["role"], "required": s["required"], "given": given.count(i)}
-        for i, s in enumerate(request.sealed.steps)
-    ]
 
 
 def _build_grant(execution: Execution | None) -> dict[str, Any] | None:
@@ -357,12 +340,6 @@ def _is_redeemable(execution: Execution) -> bool:
     if until is None or until > now or claims.find_end_code(execution, now):
         return False
     return execution.execution_class is not ExecutionClass.OPAQUE
-
-
-def _build_settling_decision(request: ApprovalRequest | None) -> dict[str, Any] | None:
-    """Build the verdict that settled the request of a proposal, or the one that it got
-    from an earlier proposal."""
-    return build_decision(request, request.proposal.current) if request else None
 
 
 _NEWEST_DECISION = PreparedQuery(
@@ -419,8 +396,3 @@ def _find_settled_at(
     if request is not None and request.settled_at is not None:
         return request.settled_at
     return execution.queued_at if execution and request is None else None
-
-
-def build_proposal_list(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
-    """Build the JSON objects of several proposals."""
-    return [build_proposal_json(proposal) for proposal in proposals]

@@ -42,11 +42,11 @@ def record_report(
     actor: log.Actor,
     now: datetime,
     counted: bool = False,
-) -> LateReport | None:
-    """Store a report and raise the alarm that it causes; None for one that only repeats
-    what is known. `columns` are those of the report. `counted` means that the report
-    also became the recorded outcome. Caller holds the execution's lock, and takes no
-    other after this."""
+) -> bool:
+    """Store a report and raise the alarm that it causes, unless it tells nothing new.
+    Returns whether it only repeats what is recorded under its fence. `columns` are
+    those of the report; `counted` means that it also became the recorded outcome.
+    Caller holds the execution's lock, and takes no other after this."""
     report = LateReport(
         execution=execution,
         found=ExecutionStatus.CLAIMED if counted else execution.status,
@@ -57,10 +57,9 @@ def record_report(
         at=now,
         **columns,
     )
-    if not counted and (
-        _matches_record(execution, report) or _is_already_kept(execution, report)
-    ):
-        return None
+    repeats = not counted and _matches_record(execution, report)
+    if repeats or (not counted and _is_already_kept(execution, report)):
+        return repeats
     report.save()
     _log_late_report(execution, report, actor)
     kind = AlarmKind.LATE_REPORT if counted else _choose_alarm_kind(execution, report)
@@ -68,13 +67,7 @@ def record_report(
         raise_execution_alarm(
             execution, kind, now, **_build_alarm_data(execution, report)
         )
-    return report
-
-
-def is_repeat(execution: Execution, columns: Mapping[str, Any]) -> bool:
-    """Whether a report with these columns only repeats what is recorded under its
-    fence. Caller holds the execution's lock."""
-    return _matches_record(execution, LateReport(execution=execution, **columns))
+    return False
 
 
 def has_done_report(execution: Execution) -> bool:

@@ -27,7 +27,6 @@ from journal.errors import (
     build_field_error,
 )
 from journal.operations import operation
-from policies import tools
 from policies.choices import Role
 from policies.models import Person
 from policies.people import build_actor
@@ -43,7 +42,7 @@ from reviews.choices import (
 from reviews.grants import uncertain
 from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest, Message
-from reviews.redaction.redactor import Redactor, load_redactor
+from reviews.redaction.redactor import load_redactor_of
 from reviews.stops import gate_state, incidents
 from reviews.stops.stops import build_action_key
 
@@ -299,11 +298,12 @@ def record_agent_message(
     if kind is not MessageKind.ANSWER or request.status != RequestStatus.RECALLABLE:
         _check_waiting(request, now)
     dialogue = load_dialogue(request)
+    redactor = load_redactor_of(request.proposal, request.sealed.revision)
     message = Message(
         request=request,
         version=request.version,
         kind=kind,
-        text=_load_redactor(request).text(text.strip()),
+        text=redactor.text(text.strip()),
         at=now,
     )
     actor = log.Actor("agent", request.proposal.agent)
@@ -320,17 +320,6 @@ def record_agent_message(
     _apply_event(request, "ask_people", message, actor)
     outbox.publish("request.asked", request.pk)
     return message
-
-
-def _load_redactor(request: ApprovalRequest) -> Redactor:
-    proposal, revision = request.proposal, request.sealed.revision
-    return load_redactor(
-        proposal.agent,
-        proposal.thread,
-        tools.load_definition(revision.known_tool),
-        revision.args,
-        proposal=proposal.pk,
-    )
 
 
 def _find_asked(dialogue: Dialogue, round_: int) -> Message:

@@ -20,14 +20,14 @@ from django.conf import settings
 from journal import canonical, clock, encryption, failpoints, log, writes
 from journal.errors import StaleFence
 from journal.operations import operation
-from policies import facts, tools
+from policies import facts
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
 from reviews.choices import WITHOUT_EFFECT
 from reviews.grants import sequence
 from reviews.models import Execution, StateReading
-from reviews.redaction.redactor import Redactor, load_redactor
+from reviews.redaction.redactor import load_redactor_of
 from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, finish, leases, rechecks
@@ -132,21 +132,11 @@ def _refuse_or_requeue(execution: Execution, refusal: Refusal) -> None:
 def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcome:
     """Redact the outcome's code and detail, which a service or an agent wrote, so that
     they may be stored and logged. A code that Counterseal reserves becomes `failed`."""
-    redactor = _build_redactor(execution)
+    grant = execution.grant
+    redactor = load_redactor_of(grant.proposal, grant.revision)
     code = redactor.text(outcome.code)[:64]
     code = "failed" if code in late_reports.SETTLED_BY_OTHERS else code
     return replace(outcome, code=code, detail=redactor.text(outcome.detail))
-
-
-def _build_redactor(execution: Execution) -> Redactor:
-    proposal, revision = execution.grant.proposal, execution.grant.revision
-    return load_redactor(
-        proposal.agent,
-        proposal.thread,
-        tools.load_definition(revision.known_tool),
-        revision.args,
-        proposal=proposal.pk,
-    )
 
 
 def build_result_columns(
@@ -154,12 +144,13 @@ def build_result_columns(
 ) -> dict[str, Any]:
     """Build a result's columns: encrypted for the agent, redacted for people, and the
     SHA-256 digest of its canonical bytes."""
-    blob = canonical.encode(result)
+    blob, grant = canonical.encode(result), execution.grant
+    redactor = load_redactor_of(grant.proposal, grant.revision)
     return {
         "result": encryption.encrypt_value(
             settings.COUNTERSEAL.data_key, blob, execution.pk.encode()
         ),
-        "result_shown": _build_redactor(execution).foreign(result),
+        "result_shown": redactor.foreign(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
     }
 
@@ -313,10 +304,11 @@ def record_late_report(
     columns = _build_report_columns(
         execution, fence, action_hash, redact_outcome(execution, outcome)
     )
-    late_reports.record_report(execution, columns=columns, actor=actor, now=now)
+    repeats = late_reports.record_report(
+        execution, columns=columns, actor=actor, now=now
+    )
     count_found_effect(execution, outcome, now)
-    # A report that only repeats what is recorded was not stored.
-    return late_reports.is_repeat(execution, columns)
+    return repeats
 
 
 def record_found_effect(

@@ -9,9 +9,10 @@ from typing import Any
 
 from django.conf import settings
 
+from policies import tools
 from policies.documents import ToolDefinition
 from reviews import redaction
-from reviews.models import Revision
+from reviews.models import Proposal, Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,13 @@ def load_redactor(
         {"args": known}, [f"args.{name}" for name in fields]
     )
     return Redactor(key, fields, hidden)
+
+
+def load_redactor_of(proposal: Proposal, revision: Revision) -> Redactor:
+    """The redactor for texts about a stored revision of a proposal."""
+    definition = tools.load_definition(revision.known_tool)
+    agent, thread = proposal.agent, proposal.thread
+    return load_redactor(agent, thread, definition, revision.args, proposal=proposal.pk)
 
 
 def list_withheld_arguments(definition: ToolDefinition | None) -> frozenset[str]:
