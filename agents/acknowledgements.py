@@ -79,7 +79,10 @@ def _collect_outcome_ids(proposal: Proposal) -> set[str]:
     """Collect the ids of every outcome that the proposal has had, or may have had. An
     id cannot be parsed, so the given one is compared with all possible ones."""
     outcome_ids = {representation.compute_settled_id(proposal.pk)}
-    again = _list_retry_times(proposal)
+    # From the log: the execution's row has only the last time, and only until the grant
+    # is redeemed.
+    retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
+    again = list(retried.values_list("at", flat=True))
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
             outcome_ids.add(representation.compute_offered_id(proposal.pk, fence))
@@ -91,10 +94,3 @@ def _collect_outcome_ids(proposal: Proposal) -> set[str]:
                 for at in again
             }
     return outcome_ids
-
-
-def _list_retry_times(proposal: Proposal) -> list[datetime]:
-    """List when people had the execution retried. This reads the log: the execution's
-    row has only the last time, and only until the grant is redeemed."""
-    retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
-    return list(retried.values_list("at", flat=True))

@@ -52,7 +52,8 @@ def _match_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
     text that names nobody."""
     named: set[str] = set()
     similar: set[str] = set()
-    people = _load_identities() if texts else {}
+    rows = Person.objects.values_list(*_IDENTITY_FIELDS) if texts else []
+    people = {row[0]: identities.build_identity(*row) for row in rows}
     for text in texts:
         exact = {
             pk
@@ -67,11 +68,6 @@ def _match_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
                 if identities.resembles_identity(text, identity)
             }
     return named, similar
-
-
-def _load_identities() -> dict[str, identities.Identity]:
-    rows = Person.objects.values_list(*_IDENTITY_FIELDS)
-    return {row[0]: identities.build_identity(*row) for row in rows}
 
 
 def _list_barred_from(parent: str) -> Sequence[str]:

@@ -42,12 +42,8 @@ WHERE agent = %(agent)s AND thread = %(name)s AND created_at > greatest(
 
 
 class IterationCapReached(Exception):
-    """A run has proposed as often as the cap allows. Its transaction is rolled back,
-    and `pause_run` pauses it."""
-
-    def __init__(self, agent: str, thread: str, count: int) -> None:
-        super().__init__(agent, thread, count)
-        self.agent, self.thread, self.count = agent, thread, count
+    """A run has proposed as often as the cap allows: its agent, its thread and how
+    often. Its transaction is rolled back, and `pause_run` pauses it."""
 
 
 def check_cap(
@@ -88,7 +84,6 @@ def _has_new_plan(thread: Thread, suspended: SuspendedState | None) -> bool:
 def pause_run(reached: IterationCapReached) -> AgentStopped:
     """Pause the run, and return the error for the agent. A pause or stop that is in
     force stays as it is."""
-    reason = stops.pause_iterating_run(
-        reached.agent, reached.thread, count=reached.count, now=clock.now()
-    )
+    agent, thread, count = reached.args
+    reason = stops.pause_iterating_run(agent, thread, count=count, now=clock.now())
     return stops.build_paused_error(reason)

@@ -87,13 +87,10 @@ def authenticate_key(text: str) -> AgentKey:
     key = _LIVE_KEY.fetch_first(prefix=prefix)
     if key is None or not bearer_tokens.is_matching_secret(key.digest, secret):
         raise InvalidAgentKey
-    _record_use(key, key.checked_at)
-    return key
-
-
-def _record_use(key: AgentKey, now: datetime) -> None:
+    now = key.checked_at
     if key.last_used_at is None or now - key.last_used_at > USE_RESOLUTION:
         AgentKey.objects.filter(pk=key.pk).update(last_used_at=now)
+    return key
 
 
 def _log_key_change(kind: str, agent: Agent, prefix: str, by: Person) -> None:

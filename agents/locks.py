@@ -85,17 +85,14 @@ def lock_delivery(pk: str) -> Delivery:
     known = Delivery.objects.filter(pk=pk).first()
     if known is None:
         raise NotFound
-    endpoint = _select_endpoints().get(pk=known.endpoint_id)
+    endpoints = Endpoint.objects.select_related("agent")
+    endpoints = endpoints.select_for_update(of=("self",), no_key=True)
+    endpoint = endpoints.get(pk=known.endpoint_id)
     delivery = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
     if delivery is None:  # retention deleted it in between
         raise NotFound
     delivery.endpoint = endpoint
     return delivery
-
-
-def _select_endpoints() -> QuerySet[Endpoint]:
-    rows = Endpoint.objects.select_related("agent")
-    return rows.select_for_update(of=("self",), no_key=True)
 
 
 def lock_deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:

@@ -78,11 +78,8 @@ def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     people.check_administrator(by)
     fresh = _collect_changes(change)
     if not fresh:
-        raise InvalidInput(
-            errors=[
-                build_field_error("change", "set tools, a risk ceiling or an owner")
-            ]
-        )
+        rule = "set tools, a risk ceiling or an owner"
+        raise InvalidInput(errors=[build_field_error("change", rule)])
     Agent.objects.filter(pk=agent.pk).update(**fresh)
     agent = Agent.objects.select_related("owner").get(pk=agent.pk)
     if change.owner is not None:
@@ -93,9 +90,8 @@ def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
 
 def _collect_changes(change: AgentChange) -> dict[str, object]:
     if change.owner is not None and not change.owner.is_active:
-        raise InvalidInput(
-            errors=[build_field_error("owner", "this account is deactivated")]
-        )
+        rule = "this account is deactivated"
+        raise InvalidInput(errors=[build_field_error("owner", rule)])
     fields = {
         "tools": None if change.tools is None else sorted(set(change.tools)),
         "risk_ceiling": change.risk_ceiling,
@@ -110,16 +106,16 @@ def match_tools(
     """Return the tool names, sorted, that match any of these names and patterns such as
     `files_*`. `among` defaults to the active policy's tools. Raises InvalidInput for a
     name or pattern that matches none."""
-    known = sorted(_list_policy_tools() if among is None else among)
-    names: set[str] = set()
+    if among is None:
+        policy = active.find_active_policy()
+        among = active.load_document(policy).tools if policy else ()
+    known, names = sorted(among), set[str]()
     for pattern in patterns:
         matched = [name for name in known if fnmatchcase(name, pattern)]
         if not matched:
-            raise InvalidInput(
-                errors=[
-                    build_field_error("tool", _describe_unknown_tool(pattern, known))
-                ]
-            )
+            listed = f"there are {', '.join(known)}" if known else "there are none"
+            message = f"no tool matches {pattern}: {listed}"
+            raise InvalidInput(errors=[build_field_error("tool", message)])
         names.update(matched)
     return sorted(names)
 
@@ -129,16 +125,6 @@ def is_pattern(text: str) -> bool:
     return not _WILDCARDS.isdisjoint(text)
 
 
-def _list_policy_tools() -> Iterable[str]:
-    policy = active.find_active_policy()
-    return active.load_document(policy).tools if policy else ()
-
-
-def _describe_unknown_tool(pattern: str, known: Sequence[str]) -> str:
-    listed = f"there are {', '.join(known)}" if known else "there are none"
-    return f"no tool matches {pattern}: {listed}"
-
-
 @operation(writes="Agent", logs="agent.released")
 def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
     """Record a new version of the agent. Its proposals are from now on in no batch with
@@ -146,10 +132,9 @@ def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
     the agent's owner, InvalidInput when the version is too long."""
     people.check_owner_or_administrator(agent.owner, by)
     if len(version) > MAX_VERSION_LENGTH:
-        wrong = f"at most {MAX_VERSION_LENGTH} characters"
-        raise InvalidInput(
-            f"The version: {wrong}.", errors=[build_field_error("version", wrong)]
-        )
+        rule = f"at most {MAX_VERSION_LENGTH} characters"
+        errors = [build_field_error("version", rule)]
+        raise InvalidInput(f"The version: {rule}.", errors=errors)
     Agent.objects.filter(pk=agent.pk).update(version=version)
     agent.refresh_from_db()
     _log_agent_change("agent.released", agent, by)

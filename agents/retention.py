@@ -11,7 +11,7 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.fields.json import KT
 
 from journal import clock, log, sweeps
@@ -82,10 +82,16 @@ def delete_old_deliveries() -> int:
     to."""
     over = clock.now() - timedelta(days=settings.COUNTERSEAL.keep_deliveries_days)
     ended = Delivery.objects.filter(status__in=ENDED_STATUSES, ended_at__lt=over)
-    named = ended.exclude(proposal__in=_select_undelivered_subjects()).exclude(
-        pk__in=_list_alarmed_deliveries()
+    # While an outbox message is not processed, the deliveries are the only record of
+    # which endpoints have its event already.
+    undelivered = OutboxMessage.objects.filter(
+        topic=PROPOSAL_TOLD, done_at__isnull=True
     )
-    deliveries = locks.lock_idle_deliveries(named, CHUNK)
+    kinds = [AlarmKind.DELIVERY_DEAD, AlarmKind.INVALID_OUTCOME]
+    alarms = Alarm.objects.filter(STANDING, kind__in=kinds, data__has_key="delivery")
+    alarmed = list(alarms.values_list(KT("data__delivery"), flat=True))
+    unneeded = ended.exclude(proposal__in=undelivered.values("subject"))
+    deliveries = locks.lock_idle_deliveries(unneeded.exclude(pk__in=alarmed), CHUNK)
 
     def delete(old: list[Delivery]) -> None:
         pks = [delivery.pk for delivery in old]
@@ -96,30 +102,20 @@ def delete_old_deliveries() -> int:
     return len(sweeps.apply_to_all(delete, deliveries))
 
 
-def _select_undelivered_subjects() -> QuerySet[OutboxMessage, str]:
-    """Select the proposals with an outbox message that is not processed yet. Their
-    deliveries are the only record of which endpoints have the event already."""
-    undelivered = OutboxMessage.objects.filter(
-        topic=PROPOSAL_TOLD, done_at__isnull=True
-    )
-    return undelivered.values_list("subject", flat=True)
-
-
-def _list_alarmed_deliveries() -> list[str]:
-    kinds = [AlarmKind.DELIVERY_DEAD, AlarmKind.INVALID_OUTCOME]
-    named = Alarm.objects.filter(STANDING, kind__in=kinds, data__has_key="delivery")
-    return list(named.values_list(KT("data__delivery"), flat=True))
-
-
 def _delete_callbacks(proposals: Collection[str]) -> None:
     """Delete the callbacks of those proposals that can have no further event and have
     no delivery left."""
-    left = Delivery.objects.filter(proposal__in=proposals)
-    callbacks = Callback.objects.filter(pk__in=proposals)
-    callbacks = callbacks.exclude(pk__in=left.values("proposal"))
+    deliveries = Delivery.objects.filter(proposal__in=proposals)
     requests = ApprovalRequest.objects.filter(proposal__in=proposals, status__in=OPEN)
-    callbacks = callbacks.exclude(pk__in=requests.values("proposal"))
-    callbacks.exclude(pk__in=_select_unfinished(proposals).values("proposal")).delete()
+    # A failed execution can change while a person may have it retried.
+    again = Q(status=ExecutionStatus.FAILED, grant__expires_at__gt=clock.now())
+    executions = Execution.objects.filter(
+        Q(status__in=UNFINISHED) | again, proposal__in=proposals
+    )
+    callbacks = Callback.objects.filter(pk__in=proposals)
+    for rows in (deliveries, requests, executions):
+        callbacks = callbacks.exclude(pk__in=rows.values("proposal"))
+    callbacks.delete()
 
 
 @operation(locks="the agents' listeners (advisory), by name", writes="Endpoint")
@@ -137,11 +133,3 @@ def delete_unused_endpoints() -> int:
     for agent in sorted(agents.values(), key=lambda agent: agent.slug):
         locks.lock_listeners(agent)
     return unused.filter(agent__in=agents).delete()[0]
-
-
-def _select_unfinished(proposals: Collection[str]) -> QuerySet[Execution]:
-    """Select the executions that can still change; a failed one can while a person may
-    have it retried."""
-    again = Q(status=ExecutionStatus.FAILED, grant__expires_at__gt=clock.now())
-    open_now = Q(status__in=UNFINISHED)
-    return Execution.objects.filter(open_now | again, proposal__in=proposals)

@@ -16,7 +16,6 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db.models import QuerySet
 
 from agents import acknowledgements, locks, transitions
 from agents.choices import DeliveryStatus, TakenBy
@@ -80,18 +79,6 @@ class AttemptResult:
             return None
         until = until if until.tzinfo else until.replace(tzinfo=UTC)
         return min(max(until - now, timedelta()), MAX_RETRY_AFTER)
-
-
-def build_attempt_result(
-    status: int, retry_after: str, seconds: float
-) -> AttemptResult:
-    """Build the result of an attempt that got an answer."""
-    if 200 <= status < 300:
-        return AttemptResult(status, "", retry_after, seconds)
-    error = f"status {status}"
-    if 300 <= status < 400:
-        error += "; redirects are not followed"
-    return AttemptResult(status, error, retry_after, seconds)
 
 
 def compute_next_attempt(
@@ -166,9 +153,9 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
 
 def _send_event(delivery: Delivery, body: bytes) -> AttemptResult:
     """The result is in Counterseal's words: the answer's own are not kept."""
-    began, why = time.monotonic(), ""
+    began, reply, error = time.monotonic(), None, ""
     try:
-        heard = webhooks.send_webhook_event(
+        reply = webhooks.send_webhook_event(
             delivery.url,
             body,
             message=delivery.event,
@@ -177,15 +164,19 @@ def _send_event(delivery: Delivery, body: bytes) -> AttemptResult:
             headers=build_trace_headers(_load_traceparent(delivery), delivery.proposal),
         )
     except webhooks.NotAllowed:
-        why = "this address is not allowed; nothing was sent"
+        error = "this address is not allowed; nothing was sent"
     except webhooks.NotSent:
-        why = "no connection; nothing was sent"
+        error = "no connection; nothing was sent"
     except webhooks.NoUsableAnswer:
-        why = "sent, but no complete response"
+        error = "sent, but no complete response"
     spent = time.monotonic() - began
-    if why:
-        return AttemptResult(None, why, seconds=spent)
-    return build_attempt_result(heard.status, heard.retry_after, spent)
+    if reply is None:
+        return AttemptResult(None, error, seconds=spent)
+    if not 200 <= reply.status < 300:
+        error = f"status {reply.status}"
+    if 300 <= reply.status < 400:
+        error += "; redirects are not followed"
+    return AttemptResult(reply.status, error, reply.retry_after, spent)
 
 
 def _load_traceparent(delivery: Delivery) -> str:
@@ -223,11 +214,9 @@ def record_attempt(*, delivery_id: str, attempt: int, answer: AttemptResult) -> 
     elif answer.gone or now >= delivery.give_up_at:
         mark_dead(delivery, columns, now)
     else:
-        later = min(
-            compute_next_attempt(delivery.attempts, answer, now), delivery.give_up_at
-        )
+        due = compute_next_attempt(delivery.attempts, answer, now)
         Delivery.objects.filter(pk=delivery.pk).update(
-            **columns, next_at=later, busy_until=None
+            **columns, next_at=min(due, delivery.give_up_at), busy_until=None
         )
     failpoints.point("delivery_uncommitted", delivery_id)
 
@@ -259,16 +248,11 @@ def _mark_delivered(
         acknowledgements.record_acknowledgement(
             agent, proposal, outcome, TakenBy.WEBHOOK, now
         )
-    if (
-        delivery.endpoint.slow_since is not None
-        and not _select_dead(delivery.endpoint).exists()
-    ):
-        kind, subject = AlarmKind.DELIVERY_DEAD, delivery.endpoint_id
+    endpoint = delivery.endpoint
+    dead = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
+    if endpoint.slow_since is not None and not dead.exists():
+        kind, subject = AlarmKind.DELIVERY_DEAD, endpoint.pk
         standing.close_resolved_alarm(kind, subject=subject, now=now, code="delivered")
-
-
-def _select_dead(endpoint: Endpoint) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
 
 
 def mark_dead(delivery: Delivery, columns: DeliveryColumns, now: datetime) -> None:
@@ -313,9 +297,8 @@ def mark_held(*, delivery_id: str, why: str) -> None:
     delivery, now = locks.lock_delivery(delivery_id), clock.now()
     if delivery.status != DeliveryStatus.WAITING:
         return
-    _end_delivery(
-        delivery, "hold", {"last_error": f"invalid payload at {why}"[:200]}, now
-    )
+    error = f"invalid payload at {why}"[:200]
+    _end_delivery(delivery, "hold", {"last_error": error}, now)
     _raise_alarm(AlarmKind.INVALID_OUTCOME, delivery, delivery.pk, now)
 
 

@@ -42,20 +42,15 @@ def register_endpoint(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, 
     check_new_url(agent, url)
     now = clock.now()
     known = agent.endpoints.filter(url=url).first()
-    if known is not None:
-        endpoint, secret = _adopt_endpoint(known)
-    else:
+    if known is None:
         endpoint, secret = _create_endpoint(agent, url, by_proposal=False, now=now)
+    else:
+        endpoint, secret = known, _create_secret()
+        endpoint.by_proposal = False
+        endpoint.secret = _seal_secret(endpoint.pk, secret)
+        endpoint.save(update_fields=["by_proposal", "secret"])
     proposals.mark_has_listener(agent.slug)
     _log_endpoint_change("endpoint.registered", endpoint, by, now)
-    return endpoint, secret
-
-
-def _adopt_endpoint(endpoint: Endpoint) -> tuple[Endpoint, str]:
-    """Turn an endpoint that a callback URL created into a registered one."""
-    secret = _create_secret()
-    endpoint.by_proposal, endpoint.secret = False, _seal_secret(endpoint.pk, secret)
-    endpoint.save(update_fields=["by_proposal", "secret"])
     return endpoint, secret
 
 
@@ -115,23 +110,11 @@ def check_new_url(agent: Agent, url: str) -> None:
     it is never called, is registered already, or the agent has too many."""
     check_url(url, "url")
     if agent.endpoints.filter(url=url, by_proposal=False).exists():
-        raise InvalidInput(
-            errors=[build_field_error("url", "this endpoint is already registered")]
-        )
+        rule = "this endpoint is already registered"
+        raise InvalidInput(errors=[build_field_error("url", rule)])
     if agent.endpoints.filter(by_proposal=False).count() >= MAX_REGISTERED:
-        raise InvalidInput(
-            errors=[
-                build_field_error(
-                    "url", f"an agent may have at most {MAX_REGISTERED} endpoints"
-                )
-            ]
-        )
-
-
-def _check_named_count(agent: Agent) -> None:
-    if agent.endpoints.filter(by_proposal=True).count() >= MAX_NAMED:
-        rule = f"an agent's proposals may name at most {MAX_NAMED} URLs"
-        raise InvalidInput(errors=[build_field_error("callback_url", rule)])
+        rule = f"an agent may have at most {MAX_REGISTERED} endpoints"
+        raise InvalidInput(errors=[build_field_error("url", rule)])
 
 
 def check_url(url: str, path: str) -> addresses.Target:
@@ -180,11 +163,12 @@ def format_origin(target: addresses.Target) -> str:
 
 
 def _find_or_create_by_origin(agent: Agent, origin: str, now: datetime) -> Endpoint:
-    own = list(agent.endpoints.order_by("by_proposal", "created_at"))
-    for endpoint in own:
+    for endpoint in agent.endpoints.order_by("by_proposal", "created_at"):
         if format_origin(addresses.parse_url(endpoint.url)) == origin:
             return endpoint
-    _check_named_count(agent)
+    if agent.endpoints.filter(by_proposal=True).count() >= MAX_NAMED:
+        rule = f"an agent's proposals may name at most {MAX_NAMED} URLs"
+        raise InvalidInput(errors=[build_field_error("callback_url", rule)])
     return _create_endpoint(agent, origin, by_proposal=True, now=now)[0]
 
 
@@ -205,7 +189,11 @@ def list_secrets(endpoint: Endpoint, now: datetime) -> list[str]:
     sealed_secrets = [endpoint.secret]
     if endpoint.former is not None and endpoint.former_until is not None:
         sealed_secrets += [endpoint.former] if endpoint.former_until > now else []
-    return [_open_secret(endpoint.pk, bytes(sealed)) for sealed in sealed_secrets]
+    key, context = settings.COUNTERSEAL.data_key, _format_seal_context(endpoint.pk)
+    return [
+        encryption.decrypt_value(key, bytes(sealed), context).decode()
+        for sealed in sealed_secrets
+    ]
 
 
 def _create_secret() -> str:
@@ -213,17 +201,8 @@ def _create_secret() -> str:
 
 
 def _seal_secret(endpoint_id: str, secret: str) -> bytes:
-    key = settings.COUNTERSEAL.data_key
-    return encryption.encrypt_value(
-        key, secret.encode(), _format_seal_context(endpoint_id)
-    )
-
-
-def _open_secret(endpoint_id: str, sealed: bytes) -> str:
-    key = settings.COUNTERSEAL.data_key
-    return encryption.decrypt_value(
-        key, sealed, _format_seal_context(endpoint_id)
-    ).decode()
+    key, context = settings.COUNTERSEAL.data_key, _format_seal_context(endpoint_id)
+    return encryption.encrypt_value(key, secret.encode(), context)
 
 
 def _format_seal_context(endpoint_id: str) -> bytes:

@@ -60,49 +60,35 @@ def compute_event_id(message: OutboxMessage) -> str:
 def build_payload(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
     """Build the payload from the facts that the message recorded when the event
     happened, not from the proposal's current state."""
-    facts = message.facts
-    ended = _find_settled_request(facts)
-    return {
-        "type": facts["event"],
-        "timestamp": clock.format_instant(datetime.fromisoformat(facts["at"])),
-        "data": {
-            "outcome": compute_event_id(message)
-            if _is_outcome(facts, proposal)
-            else None,
-            "proposal": proposal.pk,
-            "thread": proposal.thread,
-            "tool": proposal.tool_name,
-            "revision": facts["revision"],
-            "action_hash": facts["action_hash"],
-            "status": _format_status(facts),
-            "request": _build_request(facts),
-            "decision": _build_decision(ended, proposal),
-            "execution": _build_execution(facts),
-            **_build_round(facts),
-            **_build_may_have_run(ended),
-        },
+    facts, settled = message.facts, None
+    if "request" in facts and facts["event"] not in REQUEST_EVENTS:
+        requests = ApprovalRequest.objects.select_related("proposal")
+        settled = requests.get(pk=facts["request"])
+    outcome = compute_event_id(message) if _is_outcome(facts, proposal) else None
+    specs = REQUEST_SPECS if "request" in facts else EXECUTION_SPECS
+    data = {
+        "outcome": outcome,
+        "proposal": proposal.pk,
+        "thread": proposal.thread,
+        "tool": proposal.tool_name,
+        "revision": facts["revision"],
+        "action_hash": facts["action_hash"],
+        "status": specs[facts["status"]].api_word,
+        "request": _build_request(facts),
+        "decision": _build_decision(settled, proposal),
+        "execution": _build_execution(facts),
     }
+    if "round" in facts:
+        data["round"] = facts["round"]
+    if settled is not None and _may_have_run(settled):
+        data["may_have_run"] = True
+    timestamp = clock.format_instant(datetime.fromisoformat(facts["at"]))
+    return {"type": facts["event"], "timestamp": timestamp, "data": data}
 
 
-def _find_settled_request(facts: WebhookFacts) -> ApprovalRequest | None:
-    """Return the request whose end the event reports, or None."""
-    if "request" not in facts or facts["event"] in REQUEST_EVENTS:
-        return None
-    rows = ApprovalRequest.objects.select_related("proposal")
-    return rows.get(pk=facts["request"])
-
-
-def _build_round(facts: WebhookFacts) -> dict[str, int]:
-    """Add the round of the message that the event reports, if it reports one."""
-    return {"round": facts["round"]} if "round" in facts else {}
-
-
-def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:
-    """Add `may_have_run` when it is true: the request was restored from a backup and
-    ended without an approval."""
-    if request is None or request.status not in UNGRANTED:
-        return {}
-    return {"may_have_run": True} if uncertain.may_have_run_uncached(request) else {}
+def _may_have_run(request: ApprovalRequest) -> bool:
+    """Whether it was restored from a backup and ended without an approval."""
+    return request.status in UNGRANTED and uncertain.may_have_run_uncached(request)
 
 
 def encode_payload(payload: Mapping[str, Any]) -> bytes:
@@ -119,12 +105,6 @@ def _describe_faults(error: Exception) -> str:
         return "not JSON"
     places = (".".join(map(str, fault["loc"])) for fault in error.errors())
     return ", ".join(dict.fromkeys(places))[:200]
-
-
-def _format_status(facts: WebhookFacts) -> str:
-    if "request" in facts:
-        return REQUEST_SPECS[facts["status"]].api_word
-    return EXECUTION_SPECS[facts["status"]].api_word
 
 
 def _is_outcome(facts: WebhookFacts, proposal: Proposal) -> bool:

@@ -24,7 +24,6 @@ from agents.schemas.authzen import ApprovalReference
 from agents.schemas.proposals import CheckpointIn
 from journal import canonical, restore_epochs
 from reviews.executions import rechecks
-from reviews.executions.rechecks import Refusal
 from reviews.grants import tokens
 from reviews.models import Execution, Grant, Proposal
 
@@ -206,7 +205,10 @@ def find_refusal(
     if not execution.by_agent:
         return NextAction("performed_by_gate", "none")
     if described["grant"] is None:
-        return _USED.get(described["status"]) or _build_in_use(execution, now)
+        used = _USED.get(described["status"])
+        # Else another process has redeemed the grant, and its lease may still end.
+        until = execution.lease_until or now
+        return used or _build_retry("approval_in_use", until, now)
     if approval.grant.expires_at <= now:
         return EXPIRED
     if execution.due_at > now:
@@ -214,20 +216,13 @@ def find_refusal(
     definition = execution.tool_definition
     refusal = rechecks.find_refusal(execution, definition)
     restore_epochs.check_not_restored(execution.recheck_facts.state.halted)
-    return _convert_refusal(refusal) if refusal else None
-
-
-def _build_in_use(execution: Execution, now: datetime) -> NextAction:
-    """Another process has redeemed the grant, and its lease may still end."""
-    return _build_retry("approval_in_use", execution.lease_until or now, now)
+    if refusal is None:
+        return None
+    if refusal.retryable:
+        return NextAction(refusal.code, "retry", RETRY_AFTER_S)
+    return _LASTING.get(refusal.code, EXPIRED)
 
 
 def _build_retry(reason: str, at: datetime, now: datetime) -> NextAction:
     seconds = max(int((at - now).total_seconds()) + 1, 1)
     return NextAction(reason, "retry", seconds)
-
-
-def _convert_refusal(refusal: Refusal) -> NextAction:
-    if refusal.retryable:
-        return NextAction(refusal.code, "retry", RETRY_AFTER_S)
-    return _LASTING.get(refusal.code, EXPIRED)

@@ -22,7 +22,7 @@ from agents.models import Agent
 from agents.schemas.authzen import AccessRequestIn, EvaluationIn
 from agents.schemas.proposals import CheckpointIn, OnBehalfOf, ProposalIn
 from journal import canonical
-from journal.errors import DomainError, FieldError, InvalidInput, build_field_error
+from journal.errors import DomainError, InvalidInput, build_field_error
 from policies.documents import TOOL_NAME
 
 TOOL_TYPE = "tool"
@@ -250,5 +250,4 @@ _RENAMED: Mapping[str, Callable[[AccessTuple, str], str]] = {
 
 
 def _refuse(path: str, rule: str) -> InvalidInput:
-    errors: list[FieldError] = [build_field_error(path, rule)]
-    return InvalidInput(errors=errors)
+    return InvalidInput(errors=[build_field_error(path, rule)])

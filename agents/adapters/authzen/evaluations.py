@@ -74,7 +74,10 @@ class _Evaluation:
         if answer.retry_after is not None:
             denial["retry_after"] = answer.retry_after
         if attempt is not None:
-            denial["reason_user"] = {"403": _describe_attempt(attempt)}
+            faults = [
+                f"{fault['path']}: {fault['message']}" for fault in attempt.errors
+            ]
+            denial["reason_user"] = {"403": " ".join([attempt.detail, *faults])}
         context = self.build_context(**denial, **members)
         return AccessDecision(False, context, attempt)
 
@@ -168,8 +171,3 @@ def _build_redeem_obligation(grant: Mapping[str, Any]) -> dict[str, Any]:
             **grant,
         },
     }
-
-
-def _describe_attempt(attempt: DomainError) -> str:
-    faults = [f"{fault['path']}: {fault['message']}" for fault in attempt.errors]
-    return " ".join([attempt.detail, *faults])

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import registry
-from agents.models import Agent
+from agents.management.lookups import load_agent
 from journal.errors import DomainError
 from policies.management import lookups
 
@@ -28,10 +28,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent = Agent.objects.filter(slug=options["slug"]).first()
-        if agent is None:
-            raise CommandError(f"There is no agent {options['slug']}.")
-        by = lookups.load_person(options["by"])
+        agent, by = load_agent(options["slug"]), lookups.load_person(options["by"])
         try:
             registry.release_version(
                 agent=agent, version=options["agent_version"], by=by

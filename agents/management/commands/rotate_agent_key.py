@@ -30,16 +30,13 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, help="days until the key expires")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent, by, days = (
-            lookups.load_agent(options["slug"]),
-            options["by"],
-            options["days"],
-        )
+        agent, days = lookups.load_agent(options["slug"]), options["days"]
         if days is not None and not 1 <= days <= 3650:
             raise CommandError("--days must be from 1 to 3650.")
         until = None if days is None else clock.now() + timedelta(days=days)
         try:
-            text = keys.issue_key(agent=agent, by=load_person(by), expires_at=until)
+            by = load_person(options["by"])
+            text = keys.issue_key(agent=agent, by=by, expires_at=until)
         except DomainError as error:
             raise to_command_error(error) from error
         self.stdout.write(text)
