@@ -62,8 +62,8 @@ class SimulationResult:
 class RunningTotals:
     """The sums and counts of the calls so far, by measure and key."""
 
-    sums: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    sums: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +233,18 @@ def _compute_sums(
     counts = {name: 0 for name, measure in document.measures.items() if measure.event}
     sums = {}
     for weight in own:
-        counts[weight.measure] = memory.counts.get((weight.measure, weight.key), 0) + 1
+        counts[weight.measure] = memory.counts[weight.measure, weight.key] + 1
         if weight.is_sum:
-            together = memory.sums.get(weight.of, 0) + weight.amount.minor
+            together = memory.sums[weight.of] + weight.amount.minor
             sums[weight.measure] = min(together, WHOLE)
     return {"sum": sums, "count": counts, "other_currencies": {}}
 
 
 def _add_to_totals(own: Iterable[MeasureWeight], memory: RunningTotals) -> None:
     for weight in own:
-        counted = memory.counts.get((weight.measure, weight.key), 0)
-        memory.counts[weight.measure, weight.key] = counted + 1
+        memory.counts[weight.measure, weight.key] += 1
         if weight.is_sum:
-            memory.sums[weight.of] = memory.sums.get(weight.of, 0) + weight.amount.minor
+            memory.sums[weight.of] += weight.amount.minor
 
 
 MOST_WAITING = 500  # requests that the effects of a draft are computed for

@@ -44,23 +44,20 @@ DEADLINE_LEAD = timedelta(minutes=15)
 LEAST_LEAD = timedelta(minutes=10)
 
 
-def _select_covering_incidents() -> QuerySet[Incident]:
-    """The open incidents whose scope covers the request of the outer query."""
-    in_scope = Q(queue__isnull=True) | Q(queue=OuterRef("queue"))
+def _select_covering_incidents(queue: int | OuterRef) -> QuerySet[Incident]:
+    in_scope = Q(queue__isnull=True) | Q(queue=queue)
     return Incident.objects.filter(in_scope, ended_at__isnull=True)
 
 
 def build_frozen_condition() -> Exists:
     """Condition on requests: an open incident stops the clock. It queries the
     incidents, so it also holds for rows that no sweep has moved yet."""
-    return Exists(_select_covering_incidents())
+    return Exists(_select_covering_incidents(OuterRef("queue")))
 
 
 def find_open_incident(queue_id: int) -> Incident | None:
     """The earliest declared open incident that covers this queue, or None."""
-    in_scope = Q(queue__isnull=True) | Q(queue=queue_id)
-    incidents = Incident.objects.filter(in_scope, ended_at__isnull=True)
-    return incidents.order_by("at").first()
+    return _select_covering_incidents(queue_id).order_by("at").first()
 
 
 def move_deadlines(
@@ -70,10 +67,8 @@ def move_deadlines(
     time counts from `frozen_through`, or from the start of the freeze. With `ends` the
     clocks run again from `until`. Returns how many changed. The caller is in a
     transaction and holds the locks of the rows."""
-    began = Subquery(
-        _select_covering_incidents().order_by("at").values("at")[:1],
-        output_field=DateTimeField(),
-    )
+    incidents = _select_covering_incidents(OuterRef("queue")).order_by("at")
+    began = Subquery(incidents.values("at")[:1], output_field=DateTimeField())
     since = Coalesce("frozen_through", Greatest("opened_at", began))
     stood = ExpressionWrapper(
         Value(until, output_field=DateTimeField()) - since, DurationField()

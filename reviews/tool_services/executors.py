@@ -204,15 +204,6 @@ def _build_not_begun(code: str, detail: str) -> EffectOutcome:
     return replace(build_failure(code, detail), this_attempt_only=True)
 
 
-def look_up_callable(path: str, call: Call) -> Mapping[str, Any]:
-    """Ask the function about an earlier attempt; returns `{"status", "result"}`. Raises
-    TypeError for another answer, and whatever the function raises."""
-    answer = load_function(path)(call)
-    if not isinstance(answer, Mapping):
-        raise TypeError(f"{path} did not return a mapping")
-    return answer
-
-
 # Larger than RESULT_LIMIT: the status of a long answer must still be read.
 ANSWER_LIMIT = 1024 * 1024
 
@@ -332,4 +323,7 @@ def _fetch_answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:
         raise LookupError("the tool declares no look-up")
     if source.url:
         return look_up_webhook(source.url, call)
-    return look_up_callable(source.path or "", call)
+    answer = load_function(source.path or "")(call)
+    if not isinstance(answer, Mapping):
+        raise TypeError(f"{source.path} did not return a mapping")
+    return answer

@@ -93,11 +93,11 @@ def read_state(
     a tool without a reader the reading is empty and has no problem. `rehearse=False`
     skips the dry run, for callers that show it to nobody. Caller holds no
     transaction."""
-    question = ReaderQuery(definition.name, args, asker, timeout)
-    reading = _ask_reader(definition, question)
+    query = ReaderQuery(definition.name, args, asker, timeout)
+    reading = _ask_reader(definition, query)
     if not rehearse or definition.dry_run is None:
         return reading
-    return replace(reading, dry_run=_ask_dry_run(definition.dry_run, question))
+    return replace(reading, dry_run=_ask_dry_run(definition.dry_run, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +119,16 @@ class ReaderQuery:
         }
 
 
-def _ask_reader(definition: ToolDefinition, question: ReaderQuery) -> ToolReading:
+def _ask_reader(definition: ToolDefinition, query: ReaderQuery) -> ToolReading:
     now = timezone.now()
     reader = definition.reader
     if reader is None:
         return ToolReading(at=now)
     try:
         answer = (
-            _read_with_tool(definition, reader, question)
+            _read_with_tool(definition, reader, query)
             if isinstance(reader, ToolReader)
-            else _ask_target(reader, question)
+            else _ask_target(reader, query)
         )
         return _parse_reading(definition, answer, now)
     except Exception as error:
@@ -136,7 +136,7 @@ def _ask_reader(definition: ToolDefinition, question: ReaderQuery) -> ToolReadin
 
 
 def _read_with_tool(
-    definition: ToolDefinition, reader: ToolReader, question: ReaderQuery
+    definition: ToolDefinition, reader: ToolReader, query: ReaderQuery
 ) -> dict[str, Any]:
     """Perform another tool that only reads, and return its result in the shape of a
     reader's answer. Raises MalformedAnswer."""
@@ -145,7 +145,7 @@ def _read_with_tool(
         raise MalformedAnswer(f"{reader.tool} is not registered")
     args = {**reader.args}
     for name, (_, path) in reader.sources.items():
-        args[name] = _find_member(question.args, path)
+        args[name] = _find_member(query.args, path)
     if wrong := tools.list_argument_errors(tool, args):
         raise MalformedAnswer(f"{reader.tool} does not take {wrong[0]['path']}")
     call = Call(
@@ -155,11 +155,11 @@ def _read_with_tool(
         execution="",
         idempotency_key=ids.new("r"),  # every reading must be a new call
         fence=0,
-        agent=question.asker.agent,
-        thread=question.asker.thread,
+        agent=query.asker.agent,
+        thread=query.asker.thread,
     )
     target = tools.load_definition(tool)
-    outcome = executors.perform_effect(target, call, timeout=question.timeout)
+    outcome = executors.perform_effect(target, call, timeout=query.timeout)
     result = outcome.result
     if outcome.status != "succeeded" or result is None or _is_cut(result):
         raise MalformedAnswer(
@@ -200,13 +200,13 @@ def _find_member(data: Any, path: str) -> Any:
 
 
 def _ask_dry_run(
-    rehearsal: CallableTarget | WebhookTarget, question: ReaderQuery
+    rehearsal: CallableTarget | WebhookTarget, query: ReaderQuery
 ) -> dict[str, Any]:
     """Ask the dry run. Returns `at`, and either `says` (a text, a list of texts or an
     object) with `source`, or the `problem`."""
     at = timezone.now().isoformat()
     try:
-        answer = _ask_target(rehearsal, question, dry_run=True)
+        answer = _ask_target(rehearsal, query, dry_run=True)
         says = answer.get("says")
         if not isinstance(says, str | list | Mapping):
             raise MalformedAnswer("says is no text, list or object")
@@ -235,16 +235,14 @@ class MalformedAnswer(Exception):
 
 
 def _ask_target(
-    target: CallableTarget | WebhookTarget, question: ReaderQuery, **more: Any
+    target: CallableTarget | WebhookTarget, query: ReaderQuery, **more: Any
 ) -> Mapping[str, Any]:
     if isinstance(target, WebhookTarget):
-        payload = {**question.named, "args": dict(question.args), **more}
-        reply = webhooks.post_signed_json(target.url, payload, timeout=question.timeout)
+        payload = {**query.named, "args": dict(query.args), **more}
+        reply = webhooks.post_signed_json(target.url, payload, timeout=query.timeout)
         return reply.document()
     function = load_function(target.path)
-    answer = function(
-        dict(question.args), **_match_parameters(function, question.named)
-    )
+    answer = function(dict(query.args), **_match_parameters(function, query.named))
     if not isinstance(answer, Mapping):
         raise MalformedAnswer("it did not return a mapping")
     if len(canonical.encode(dict(answer))) > webhooks.REPLY_LIMIT:

@@ -122,16 +122,12 @@ def _ask_webhook(
             _parse_short_text(reply, "code", 64) or "refused",
             _parse_short_text(reply, "detail"),
         )
-    if status == "more_authority":
-        return _parse_demand(reply.get("tier"))
-    raise ValueError("the verifier's answer has no known status")
-
-
-def _parse_demand(tier: Any) -> VerifierAnswer:
-    demanded = Tier(tier)
-    if demanded is Tier.BLOCK:
+    if status != "more_authority":
+        raise ValueError("the verifier's answer has no known status")
+    tier = Tier(reply.get("tier", ""))
+    if tier is Tier.BLOCK:
         return VerifierRefusal("blocked", "A verifier forbids this.")
-    return VerifierDemand(demanded)
+    return VerifierDemand(tier)
 
 
 def _parse_short_text(reply: Mapping[str, Any], name: str, length: int = 500) -> str:
