@@ -137,7 +137,7 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
         return None
     if lanes.is_slow(endpoint):
         locks.lock_slow_lane()
-        if lanes.count_slow_in_flight():
+        if lanes.has_slow_in_flight():
             return None
         endpoint.slow_since = endpoint.slow_since or now
     delivery.attempts += 1

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery, Endpoint
 from journal import clock
 
 # `is_slow` in SQL. Here each slow endpoint counts as a lane of its own; that only one
-# delivery is in flight to all of them is checked apart (_SLOW_COUNT_SQL).
+# delivery is in flight to all of them is checked apart (`has_slow_in_flight`).
 _SLOW_SQL = "({0}.slow_since IS NOT NULL OR {0}.by_proposal AND {0}.tried_at IS NULL)"
 _LANE_SQL = (
     f"CASE WHEN {{0}}.by_proposal AND NOT {_SLOW_SQL}"
@@ -60,36 +60,17 @@ ORDER BY CASE WHEN %(slow)s THEN (
     NULLS FIRST, firsts.tried_at NULLS FIRST, firsts.next_at
 LIMIT %(most)s
 """  # noqa: S608 the parts are constants
-_SLOW_COUNT_SQL = """
-SELECT count(*) FROM agents_endpoint AS place
-JOIN agents_delivery AS busy ON busy.endpoint_id = place.id
-WHERE place.slow_since IS NOT NULL AND busy.status = 'waiting'
-  AND busy.busy_until > clock_timestamp()
-"""
-# Deliveries past their time whose endpoint is switched off, so that no attempt would
-# find that out.
-_OVERDUE_SQL = """
-SELECT delivery.id FROM agents_delivery AS delivery
-JOIN agents_endpoint AS place ON place.id = delivery.endpoint_id
-WHERE delivery.status = 'waiting' AND place.off_at IS NOT NULL
-  AND delivery.give_up_at <= clock_timestamp()
-LIMIT 500
-"""
 MAX_LANES = 100
 
 
 def list_due_deliveries() -> list[str]:
     """List the deliveries to start now: one of each free lane, one of the slow lane."""
-    return _fetch_ids(_DUE_SQL, slow=False, only="", most=MAX_LANES) + list_due_slow()
+    return _fetch_due(slow=False, most=MAX_LANES) + list_due_slow()
 
 
 def list_due_slow() -> list[str]:
     """List the next delivery of the slow lane; none while one is in flight."""
-    return (
-        []
-        if count_slow_in_flight()
-        else _fetch_ids(_DUE_SQL, slow=True, only="", most=1)
-    )
+    return [] if has_slow_in_flight() else _fetch_due(slow=True, most=1)
 
 
 def list_first_in_lanes(delivery_ids: Iterable[str]) -> list[str]:
@@ -104,7 +85,7 @@ def list_first_in_lanes(delivery_ids: Iterable[str]) -> list[str]:
 def list_next_in_lane(delivery_id: str) -> list[str]:
     """List the next delivery in the lane of this one; none while one is in flight, or
     when its endpoint is slow."""
-    return _fetch_ids(_DUE_SQL, slow=False, only=delivery_id, most=1)
+    return _fetch_due(slow=False, most=1, only=delivery_id)
 
 
 def is_slow(endpoint: Endpoint) -> bool:
@@ -121,23 +102,21 @@ def is_busy(endpoint: Endpoint) -> bool:
     if endpoint.by_proposal and not is_slow(endpoint):
         agent, answers = endpoint.agent_id, Q(endpoint__slow_since__isnull=True)
         place = answers & Q(endpoint__agent=agent, endpoint__by_proposal=True)
-    waiting = Delivery.objects.filter(place, status=DeliveryStatus.WAITING)
-    return waiting.filter(busy_until__gt=clock.ClockTimestamp()).exists()
+    return _select_in_flight().filter(place).exists()
 
 
-def list_overdue() -> list[str]:
-    """List the deliveries past their time whose endpoint is switched off."""
-    return _fetch_ids(_OVERDUE_SQL)
+def has_slow_in_flight() -> bool:
+    """Whether a delivery is in flight to a slow endpoint."""
+    return _select_in_flight().filter(endpoint__slow_since__isnull=False).exists()
 
 
-def count_slow_in_flight() -> int:
-    """Count the deliveries in flight to slow endpoints."""
+def _select_in_flight() -> QuerySet[Delivery]:
+    return Delivery.objects.filter(
+        status=DeliveryStatus.WAITING, busy_until__gt=clock.ClockTimestamp()
+    )
+
+
+def _fetch_due(*, slow: bool, most: int, only: str = "") -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute(_SLOW_COUNT_SQL)
-        return int(cursor.fetchone()[0])
-
-
-def _fetch_ids(statement: str, **given: str | int | bool) -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, given or None)
+        cursor.execute(_DUE_SQL, {"slow": slow, "most": most, "only": only})
         return [pk for (pk,) in cursor.fetchall()]

@@ -15,10 +15,11 @@ from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 
-from . import delivery, lanes
+from . import delivery
 from .enqueue import GIVE_UP_AFTER
 
 MAX_AT_ONCE = 200  # deliveries that one click sends again
+GIVE_UP_CHUNK = 500
 
 
 @operation(
@@ -30,11 +31,14 @@ MAX_AT_ONCE = 200  # deliveries that one click sends again
 def give_up_overdue() -> int:
     """Mark as dead the deliveries that waited for a switched-off endpoint until their
     time was over; return how many."""
-    waiting = Delivery.objects.filter(
-        pk__in=lanes.list_overdue(), status=DeliveryStatus.WAITING
+    # No attempt would find that out, because the endpoint is switched off.
+    waiting = Delivery.objects.filter(status=DeliveryStatus.WAITING)
+    overdue = waiting.filter(
+        endpoint__off_at__isnull=False, give_up_at__lte=clock.ClockTimestamp()
     )
+    chosen = list(overdue.values_list("pk", flat=True)[:GIVE_UP_CHUNK])
     now = clock.now()
-    rows = locks.lock_deliveries(waiting)
+    rows = locks.lock_deliveries(waiting.filter(pk__in=chosen))
 
     def end(overdue: list[Delivery]) -> None:
         for row in overdue:
