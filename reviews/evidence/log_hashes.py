@@ -47,12 +47,14 @@ def select_logged_hash() -> Coalesce:
 
     A value per row, because the plan of an EXISTS under an OR would read the whole log.
     """
-    said = LogRecord.objects.filter(
+    records = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), kind__in=REVISION_RECORDS
     ).annotate(
         number=_LeafMember("leaf", member="revision"),
         hash=_LeafMember("leaf", member="action_hash"),
     )
-    said = said.filter(number=Cast(OuterRef("grant__revision__number"), TextField()))
-    first = Subquery(said.order_by("id").values("hash")[:1])
+    records = records.filter(
+        number=Cast(OuterRef("grant__revision__number"), TextField())
+    )
+    first = Subquery(records.order_by("id").values("hash")[:1])
     return Coalesce(first, Value(""), output_field=TextField())

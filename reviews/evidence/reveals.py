@@ -81,7 +81,7 @@ def reveal_argument(
     definition = tools.load_definition(version.revision.known_tool)
     if name not in definition.sensitive:  # guard: reveal-sensitive
         raise NotFound
-    found = _list_leaves(version, name)
+    leaves = _list_leaves(version, name)
     log.append(
         "value.revealed",
         actor=build_actor(person),
@@ -94,7 +94,7 @@ def reveal_argument(
         RevealedValue(
             format_label(leaf.path, definition.labels), build_cell(leaf.value).text
         )
-        for leaf in found
+        for leaf in leaves
     ]
 
 
@@ -120,8 +120,8 @@ def record_sightings(
     The caller has checked that the person may see these executions.
     """
     now = clock.now()
-    found = Sighting.objects.filter(person=person, execution__in=executions)
-    before = dict(found.values_list("execution_id", "near_miss"))
+    sightings = Sighting.objects.filter(person=person, execution__in=executions)
+    before = dict(sightings.values_list("execution_id", "near_miss"))
     new = [x for x in executions if before.get(x.pk) in _REPLACED_MARKS[near_miss]][
         :MAX_SIGHTINGS
     ]

@@ -132,21 +132,21 @@ def resolve_allowed(
     address is either misconfigured or a DNS rebinding attack. `timeout` is in seconds.
     Raises `NotAllowed`, and `NotSent` when the name does not resolve.
     """
-    found = resolve_host(target, resolve=resolve, timeout=timeout)
-    for answer in found:
+    answers = resolve_host(target, resolve=resolve, timeout=timeout)
+    for answer in answers:
         if not is_allowed(answer, networks):
             raise NotAllowed(f"{target.host} is at {answer}, which is not public")
-    return found
+    return answers
 
 
 def resolve_host(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
     """All addresses of a host, without checking them. `timeout` is in seconds. Raises
     `NotSent` when there are none, or not in time."""
     literal = _parse_literal(target.host)
-    found = [target.host] if literal else _resolve_in_thread(target, resolve, timeout)
-    if not found:
+    answers = [target.host] if literal else _resolve_in_thread(target, resolve, timeout)
+    if not answers:
         raise NotSent(f"{target.host} has no address")
-    return found
+    return answers
 
 
 def is_allowed(answer: str, networks: Networks) -> bool:
@@ -165,8 +165,8 @@ def is_literal(host: str) -> bool:
 
 def look_up_host(host: str, port: int) -> list[str]:
     """The addresses of a host from the system's resolver. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in entries))
 
 
 def _check_form(parts: SplitResult) -> None:
@@ -225,9 +225,9 @@ def _resolve_in_thread(target: Target, resolve: Resolver, timeout: float) -> lis
 
     threading.Thread(target=work, daemon=True, name="resolve").start()
     try:
-        found = answer.get(timeout=max(timeout, 0.001))
+        answers = answer.get(timeout=max(timeout, 0.001))
     except queue.Empty:
         raise NotSent(f"{target.host} did not resolve in time") from None
-    if isinstance(found, OSError):
+    if isinstance(answers, OSError):
         raise NotSent(f"{target.host} does not resolve")
-    return found
+    return answers

@@ -65,7 +65,7 @@ def _check_own_ports(
     for host, port in _list_ports():
         if port != target.port:
             continue
-        at = {_normalise_host(one) for one in known.get(host, [host])} - {THIS_HOST}
+        at = {_normalise_host(name) for name in known.get(host, [host])} - {THIS_HOST}
         here = host == THIS_HOST or any(map(_is_local_address, at))
         for answer in map(_normalise_host, answers):
             if answer not in at and not (here and _is_local_address(answer)):
@@ -95,9 +95,9 @@ def _list_ports() -> Iterator[HostPort]:
 def _list_database_ports(url: str) -> Iterator[HostPort]:
     """The hosts and ports in a PostgreSQL URL. It may name several hosts, with one port
     for each or one for all."""
-    said = conninfo_to_dict(url)
-    hosts = str(said.get("hostaddr") or said.get("host") or "").split(",")
-    ports = str(said.get("port") or POSTGRES_PORT).split(",")
+    options = conninfo_to_dict(url)
+    hosts = str(options.get("hostaddr") or options.get("host") or "").split(",")
+    ports = str(options.get("port") or POSTGRES_PORT).split(",")
     if len(ports) < len(hosts):
         ports = ports * len(hosts)
     for host, port in zip(hosts, ports, strict=False):
@@ -116,12 +116,12 @@ def _normalise_host(host: str) -> str:
 def _is_local_address(address: str) -> bool:
     """Whether this machine has the address; only its own addresses can be bound."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    if found.is_loopback:
+    if parsed.is_loopback:
         return True
-    family = socket.AF_INET6 if found.version == 6 else socket.AF_INET
+    family = socket.AF_INET6 if parsed.version == 6 else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.bind((address, 0))

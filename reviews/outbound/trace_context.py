@@ -37,10 +37,10 @@ class TraceParent:
 
 def parse_traceparent(text: str) -> TraceParent | None:
     """Parse a header or a field; None if it is not a valid `traceparent`."""
-    found = _PATTERN.fullmatch(text.strip())
-    if found is None or (found["version"] == "00" and found["rest"]):
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None or (match["version"] == "00" and match["rest"]):
         return None
-    return TraceParent(found["trace"], found["span"], int(found["flags"], 16))
+    return TraceParent(match["trace"], match["span"], int(match["flags"], 16))
 
 
 def compute_span_id(row: str) -> str:

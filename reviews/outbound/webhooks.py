@@ -214,7 +214,7 @@ def build_signature_headers(
     """The request headers of Standard Webhooks, with the present time and one signature
     for each of `secrets`."""
     now = timezone.now()
-    signed = [Webhook(one).sign(message, now, body.decode()) for one in secrets]
+    signed = [Webhook(secret).sign(message, now, body.decode()) for secret in secrets]
     return {
         "Content-Type": "application/json",
         "Accept": "application/json",

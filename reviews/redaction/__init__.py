@@ -100,14 +100,14 @@ def redact_text(
     folded = fold_text(text)
     view = fold_signs(_CHIPS.sub(_mask_match, folded.text))
     named = list(named_values.find_concealed(view, hidden))
-    found: list[Span] = []
+    spans: list[Span] = []
     for _ in range(_MAX_ROUNDS):  # a masked find may expose another one beside it
-        fresh = _run_recognisers(view, folded.text, found)
+        fresh = _run_recognisers(view, folded.text, spans)
         if not fresh:
             break
         view = _mask_spans(view, fresh)
-        found += fresh
-    return _insert_chips(text, folded, _merge_spans([*found, *named]), key)
+        spans += fresh
+    return _insert_chips(text, folded, _merge_spans([*spans, *named]), key)
 
 
 def redact_value(
@@ -136,18 +136,18 @@ def redact_item(
     """One item of evidence, redacted. If any part of it cannot be scanned, the result
     has only `unchecked` and the size of its text in bytes."""
     walk = _ValueRedactor(key, frozenset(), hidden, ours=True)
-    found: dict[str, Any] = walk.value(item, "", "", "")
+    redacted: dict[str, Any] = walk.value(item, "", "", "")
     if walk.failed:
         size = len(str(item.get("text", "")).encode(errors="replace"))
         return {"kind": "item", "unchecked": True, "size": size}
-    return found
+    return redacted
 
 
 def list_kinds(text: str) -> tuple[str, ...]:
     """The kinds of values that would be redacted from a text, in the order of
     `KINDS`."""
-    found = redact_text(text, key=b"").kinds
-    return tuple(kind for kind in KINDS if kind in found)
+    kinds = redact_text(text, key=b"").kinds
+    return tuple(kind for kind in KINDS if kind in kinds)
 
 
 def redact_or_withhold(
@@ -180,11 +180,11 @@ def build_possible_chips(value: str, key: bytes) -> dict[str, str]:
     form it is derived from."""
     plain = fold_text(value).text.strip()
     forms = {kind: labels.normalise_value(kind, plain) for kind in KINDS}
-    found = {format_chip(kind, form, key): form for kind, form in forms.items() if form}
+    chips = {format_chip(kind, form, key): form for kind, form in forms.items() if form}
     scanned = redact_text(value, key=key).text.strip()
     if _CHIPS.fullmatch(scanned):  # a phone's country code may not be in its digits
-        found.setdefault(scanned, plain)
-    return found
+        chips.setdefault(scanned, plain)
+    return chips
 
 
 def format_chip(kind: str, value: str, key: bytes) -> str:
@@ -198,16 +198,16 @@ def _mask_match(match: re.Match[str]) -> str:
 
 
 def _run_recognisers(view: str, text: str, before: list[Span]) -> list[Span]:
-    found: list[Span] = []
+    recognised: list[Span] = []
     digits = len(_DIGIT.findall(view))
     for find, needed in RECOGNISERS:
         if digits >= needed and (spans := list(find(view))):
             spans = list(_drop_overlaps(spans))
             view = _mask_spans(view, spans)
-            found += spans
+            recognised += spans
         if find is credentials.find_credentials:
             view = _UUID.sub(_mask_match, view)
-    return found + list(_find_repeats(text, view, before + found))
+    return recognised + list(_find_repeats(text, view, before + recognised))
 
 
 def _drop_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
@@ -238,11 +238,11 @@ def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def _find_repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
+def _find_repeats(text: str, view: str, spans: Iterable[Span]) -> Iterator[Span]:
     """Other places of values already found, which may lack the context that a
     recogniser needs."""
     known = {
-        text[s.start : s.end]: s for s in found if s.end - s.start >= _MIN_REPEAT_LENGTH
+        text[s.start : s.end]: s for s in spans if s.end - s.start >= _MIN_REPEAT_LENGTH
     }
     for match in _TOKEN.finditer(view) if known else ():
         word = match.group().rstrip(".:!?")
@@ -293,9 +293,9 @@ class _ValueRedactor:
         self.failed = False
 
     def _redact(self, text: str) -> RedactionResult:
-        found = redact_or_withhold(text, key=self.key, hidden=self.hidden)
-        self.failed = self.failed or found.text == UNCHECKED_TEXT != text
-        return found
+        result = redact_or_withhold(text, key=self.key, hidden=self.hidden)
+        self.failed = self.failed or result.text == UNCHECKED_TEXT != text
+        return result
 
     def value(self, value: Any, path: str, name: str, kind: str) -> Any:
         """`kind` is the kind that an enclosing member's name implies; "" for none."""

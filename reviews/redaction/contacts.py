@@ -153,21 +153,21 @@ def find_phones(view: str) -> Iterator[Span]:
     dates = _find_date_starts(view)
     checks = _NumberChecks()
     for match in _INTERNATIONAL.finditer(view):
-        if found := checks.international(match.group()):
-            yield _build_phone_span(match.start(), found)
+        if number := checks.international(match.group()):
+            yield _build_phone_span(match.start(), number)
     for match in _NORTH_AMERICAN.finditer(view):
         digits = re.sub(r"\D", "", match.group())[-10:]
         yield Span(*match.span(), PHONE, f"+1{digits}")
     for match in _TRUNK.finditer(view):
-        if match.start() not in dates and (found := checks.national(match.group())):
-            yield _build_phone_span(match.start(), found)
+        if match.start() not in dates and (number := checks.national(match.group())):
+            yield _build_phone_span(match.start(), number)
     for match in _LABELLED.finditer(view):
         if match.start(1) not in dates:
             yield Span(*match.span(1), PHONE, checks.labelled(match[1]))
 
 
-def _build_phone_span(start: int, found: tuple[int, str]) -> Span:
-    length, value = found
+def _build_phone_span(start: int, number: tuple[int, str]) -> Span:
+    length, value = number
     return Span(start, start + length, PHONE, value)
 
 
@@ -186,8 +186,8 @@ class _NumberChecks:
         not a number. Text that begins with `+` counts even if no prefix of it is
         valid."""
         for end in _list_number_ends(text):
-            if found := self._valid(_to_dialled_number(text[:end]), None):
-                return end, found
+            if number := self._valid(_to_dialled_number(text[:end]), None):
+                return end, number
         if text.startswith("+") or self.left <= 0:
             return len(text), _to_dialled_number(text)
         return None
@@ -199,8 +199,8 @@ class _NumberChecks:
         if self.left <= 0:
             return len(text), re.sub(r"\D", "", text)
         for region in _REGIONS:
-            if found := self._valid(text, region):
-                return len(text), found
+            if number := self._valid(text, region):
+                return len(text), number
         return None
 
     def labelled(self, text: str) -> str:

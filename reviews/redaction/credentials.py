@@ -184,7 +184,7 @@ _BEARERS = (
 # After an opening quote, which the separator has consumed, up to the closing one.
 _QUOTED = r"(?<=\")([^\"\n\0]{1,200}?)(?=\\?\")|(?<=')([^'\n\0]{1,200}?)(?=')"
 _BARE = r"([^\s\"'`,;<>()\[\]{}\0]{1,256})"
-_TOLD = (
+_VERB = (
     r"[ \t]{1,2}(?:is|was|ist|lautet|est|es|era|è|é|jest|brzmi|är"
     r"|это|\u2014|-{1,2})(?: now| jetzt)?[ \t]{1,2}"
     r"|[ \t]{0,2}[是为為は][ \t、]{0,2}"
@@ -192,7 +192,7 @@ _TOLD = (
 _LABELLED = re.compile(
     r"(?<![A-Za-z0-9])(?=[2abceghijklmoprstuvwz]|(?-i:[^\x00-\x7f]))"
     rf"(?:(?P<secret>{_OPENERS})|(?P<token>{_BEARERS}))"
-    rf"(?:{SEPARATOR}|(?P<told>{_TOLD})[\"'`]?)"
+    rf"(?:{SEPARATOR}|(?P<verb>{_VERB})[\"'`]?)"
     rf"(?:{_QUOTED}|{_BARE})",
     re.IGNORECASE,
 )
@@ -278,7 +278,7 @@ def _find_labelled_secrets(view: str) -> Iterator[Span]:
         value = match[group].rstrip(".!?:*_`\\") or match[group]
         if _NOT_A_VALUE.fullmatch(value) or _is_too_short(match, value, view):
             continue
-        if match["told"] and not _is_random_looking(value, match["told"]):
+        if match["verb"] and not _is_random_looking(value, match["verb"]):
             continue  # "the password is wrong"
         start = match.start(group)
         kind = SECRET if match["secret"] else TOKEN
@@ -288,7 +288,7 @@ def _find_labelled_secrets(view: str) -> Iterator[Span]:
 def _is_too_short(match: re.Match[str], value: str, view: str) -> bool:
     if len(value) >= _SHORTEST_VALUE:
         return False
-    plain = _SHORT_LABEL.fullmatch(match["secret"] or "") and not match["told"]
+    plain = _SHORT_LABEL.fullmatch(match["secret"] or "") and not match["verb"]
     after = match.end() - (len(match[6]) - len(value) if match[6] else 0)
     return not (plain and value.isalnum() and _VALUE_END.match(view, after))
 
@@ -308,10 +308,10 @@ def _is_plain_word(value: str) -> bool:
     return value.isalpha() and any(cases) and len(value) < 16 and not _is_basic(value)
 
 
-def _is_random_looking(value: str, told: str = "") -> bool:
+def _is_random_looking(value: str, verb: str = "") -> bool:
     """Whether it does not look like a word of a sentence, nor like a figure after a
     dash."""
-    after_dash = bool(told) and not told.strip(" \t-\u2014")
+    after_dash = bool(verb) and not verb.strip(" \t-\u2014")
     if after_dash and not any(char.isalpha() for char in value):
         return False
     return not value.isalpha() or len(value) >= 24

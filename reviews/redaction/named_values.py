@@ -41,10 +41,11 @@ def collect_concealed(
     wanted = frozenset(names)
     if not wanted:
         return ()
-    found = {
-        one.letters: one for one in _walk_arguments(args, wanted, "", "", inside=False)
+    values = {
+        value.letters: value
+        for value in _walk_arguments(args, wanted, "", "", inside=False)
     }
-    return tuple(sorted(found.values(), key=lambda one: -len(one.letters)))
+    return tuple(sorted(values.values(), key=lambda value: -len(value.letters)))
 
 
 def find_concealed(view: str, values: Iterable[ConcealedValue]) -> Iterator[Span]:
@@ -70,8 +71,8 @@ def _walk_arguments(
     if isinstance(value, Mapping):
         for name, item in value.items():
             within = f"{path}.{name}" if path else str(name)
-            said = spans.classify_name(str(name)) or kind
-            yield from _walk_arguments(item, wanted, within, said, inside=inside)
+            kind_within = spans.classify_name(str(name)) or kind
+            yield from _walk_arguments(item, wanted, within, kind_within, inside=inside)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _walk_arguments(item, wanted, path, kind, inside=inside)
@@ -178,19 +179,19 @@ class PeopleFinder:
         parts = [word for word in given if word]
         if not 0 < len(parts) <= MOST_NAME_WORDS or any(map(str.isdigit, name)):
             return
-        pieces = [_fold_letters(one) for one in _PIECES.findall(name)]
+        pieces = [_fold_letters(piece) for piece in _PIECES.findall(name)]
         for word in {*parts, *pieces}:
             if len(word) >= MIN_LENGTH and word not in self._never:
-                others = frozenset(one[0] for one in parts if one != word)
+                others = frozenset(part[0] for part in parts if part != word)
                 self._add_form([word], others)
         if len(parts) > 1:
             pairs = {tuple(parts), (parts[0], parts[-1])}
-            for pair in pairs | {tuple(reversed(one)) for one in pairs}:
+            for pair in pairs | {tuple(reversed(pair)) for pair in pairs}:
                 self._add_form(pair, frozenset())
-            for one, other in permutations((parts[0], parts[-1])):
+            for first, other in permutations((parts[0], parts[-1])):
                 if len(other) >= MIN_LENGTH:
-                    self._add_form([one[0] + other], frozenset())
-                    self._add_form([other + one[0]], frozenset())
+                    self._add_form([first[0] + other], frozenset())
+                    self._add_form([other + first[0]], frozenset())
 
     def _add_form(self, words: Iterable[str], initials: frozenset[str]) -> None:
         letters, joints = "", set()
@@ -206,11 +207,11 @@ class PeopleFinder:
     def _lengths(self) -> list[int]:
         return sorted({len(letters) for letters in self._forms}, reverse=True)
 
-    def hide(self, text: str, said: str) -> str:
+    def hide(self, text: str, replacement: str) -> str:
         """The text with `said` in place of each name."""
         parts, done = [], 0
         for start, end in self.find(text):
-            parts += [text[done:start], said]
+            parts += [text[done:start], replacement]
             done = end
         return "".join([*parts, text[done:]])
 
@@ -221,11 +222,11 @@ class PeopleFinder:
         seen = _FoldedLetters(text)
         at = 0
         while at < len(seen.letters):
-            found = self._find_at(seen, at)
-            if found is None:
+            place = self._find_at(seen, at)
+            if place is None:
                 at += 1
                 continue
-            start, end, at = found
+            start, end, at = place
             yield start, end
 
     def _find_at(self, seen: _FoldedLetters, at: int) -> tuple[int, int, int] | None:
@@ -250,11 +251,11 @@ class _FoldedLetters:
         folded: list[str] = []
         self.origins: list[int] = []
         for place, char in enumerate(self.text):
-            for one in _fold_name_char(char):
-                folded.append(one)
+            for letter in _fold_name_char(char):
+                folded.append(letter)
                 self.origins.append(place)
         self.folded = "".join(folded)
-        self.places = [at for at, one in enumerate(folded) if one.isalpha()]
+        self.places = [at for at, letter in enumerate(folded) if letter.isalpha()]
         self.letters = "".join(folded[at] for at in self.places)
 
     def begins(self, at: int) -> bool:
@@ -281,9 +282,9 @@ class _FoldedLetters:
         """Whether only what splits a word is between these letters, or the same between
         all of them, as in `B R A N D T`."""
         gaps = []
-        for one in range(at + 1, end):
-            gap = self.folded[self.places[one - 1] + 1 : self.places[one]]
-            at_joint = one - at in joints and len(gap) <= 4
+        for index in range(at + 1, end):
+            gap = self.folded[self.places[index - 1] + 1 : self.places[index]]
+            at_joint = index - at in joints and len(gap) <= 4
             if not (not gap or at_joint or _WORD_GAP.fullmatch(gap)):
                 gaps.append(gap)
         every = len(gaps) == end - at - 1 - len(joints - {0})

@@ -36,7 +36,7 @@ class Redactor:
 
     def items(self, values: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Items of evidence; an item that cannot be scanned is withheld."""
-        return [redaction.redact_item(one, self.key, self.hidden) for one in values]
+        return [redaction.redact_item(item, self.key, self.hidden) for item in values]
 
     def foreign(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """An object with member names chosen by an agent or a service. A member named
