@@ -77,7 +77,7 @@ class WrittenCheck:
         """What the decision keeps of it."""
         return {
             "question": self.question.id,
-            "asked": f"{self.question.found}. {self.question.text}",
+            "asked": f"{self.question.finding}. {self.question.text}",
             "written": self.answer,
             "checked": bool(self.question.right),
         }

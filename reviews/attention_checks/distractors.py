@@ -79,12 +79,12 @@ _FAMILIES = (
 PROGRAMS = ("rm", "cp", "mv", "git", "npm", "curl", "tar", "python3", "psql", "rsync")
 
 
-def is_same_answer(one: str, other: str) -> bool:
+def is_same_answer(answer: str, other: str) -> bool:
     """Whether a reader may take two texts for the same answer.
 
     Examples: `5.0` and `5.00`, `Open` and `open`, one moment in two time zones.
     """
-    return _normalise_answer(one) == _normalise_answer(other)
+    return _normalise_answer(answer) == _normalise_answer(other)
 
 
 def _normalise_answer(text: str) -> object:
@@ -138,18 +138,18 @@ def _reword_name(text: str) -> Iterator[str]:
 def build_wrong_counts(number: int) -> tuple[str, ...]:
     """Build other numbers that somebody who did not count would say."""
     near = {number + 1, number + 2, number + 4, max(number - 1, 0)} - {number}
-    return tuple(str(one) for one in sorted(near))
+    return tuple(str(count) for count in sorted(near))
 
 
 def _replace_last_word(text: str) -> Iterator[str]:
-    found = _LAST_WORD.search(text)
-    if found is None:
+    match = _LAST_WORD.search(text)
+    if match is None:
         return
-    word = found[0]
+    word = match[0]
     for family in _FAMILIES:
         for other in family if word.lower() in family else ():
             like = other.upper() if word.isupper() else other
-            yield text[: found.start()] + like + text[found.end() :]
+            yield text[: match.start()] + like + text[match.end() :]
 
 
 def _change_digits(text: str) -> Iterator[str]:
@@ -213,7 +213,7 @@ def build_row_drafts(
             for other in rows
             if format_row_name(other) != name and other.cell.kind == row.cell.kind
         ]
-        known = [one for one in beside if can_ask_about(one)]
+        known = [cell for cell in beside if can_ask_about(cell)]
         true = list_values_under(name, page)
         wrong = build_wrong_answers(
             row.cell.text, known, list_schema_choices(schema, row.path), true
@@ -227,8 +227,8 @@ def build_row_drafts(
 
 def list_schema_choices(schema: Schema, path: str) -> list[str]:
     """List the values that the schema allows at a path, as the page writes them."""
-    said = build_enum_words(schema, path)
-    return [said.get(one, one) for one in list_enum_values(schema, path)]
+    words = build_enum_words(schema, path)
+    return [words.get(text, text) for text in list_enum_values(schema, path)]
 
 
 def format_row_name(row: RowOrChange) -> str:
@@ -249,11 +249,11 @@ def list_values_under(name: str, page: Presentation) -> list[str]:
     """
     groups = [view.rows for view in page.views if isinstance(view, GroupView)]
     rows = [*page.other, *page.unchanged, *page.now, *chain.from_iterable(groups)]
-    found: list[tuple[RowOrChange, Cell | None]] = [(row, row.cell) for row in rows]
-    found += [(change, change.after) for change in page.changes]
+    values: list[tuple[RowOrChange, Cell | None]] = [(row, row.cell) for row in rows]
+    values += [(change, change.after) for change in page.changes]
     return [
         cell.text
-        for row, cell in found
+        for row, cell in values
         if cell is not None and is_same_answer(format_row_name(row), name)
     ]
 
@@ -281,7 +281,7 @@ def build_label_wording(
 
 def build_own_wordings(*wordings: str) -> Wordings:
     """Build wordings from Counterseal's own words alone."""
-    return tuple((TextPart(one),) for one in wordings)
+    return tuple((TextPart(text),) for text in wordings)
 
 
 def can_ask_about(cell: Cell | None) -> bool:
@@ -308,8 +308,8 @@ def build_wrong_answers(
     rivals = exclude_same_answers(could_be, [right, *true])
     if len(rivals) > 1:
         return rivals
-    found = [cell.text for cell in known if cell is not None]
-    return exclude_same_answers([*found, *build_near_misses(right)], [right, *true])
+    texts = [cell.text for cell in known if cell is not None]
+    return exclude_same_answers([*texts, *build_near_misses(right)], [right, *true])
 
 
 def exclude_same_answers(
@@ -317,11 +317,11 @@ def exclude_same_answers(
 ) -> tuple[str, ...]:
     """Keep the candidates that are short enough to offer and mean the same as no text
     in `true`, each once."""
-    kept: list[str] = []
+    distinct: list[str] = []
     for text in candidates:
-        known = [*true, *kept]
+        known = [*true, *distinct]
         if len(text) <= LONGEST_ANSWER and not any(
-            is_same_answer(text, one) for one in known
+            is_same_answer(text, other) for other in known
         ):
-            kept.append(text)
-    return tuple(kept)
+            distinct.append(text)
+    return tuple(distinct)

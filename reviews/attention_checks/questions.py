@@ -126,19 +126,19 @@ def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
     """Ask how many addresses there are, if each row is one plain address and none
     repeats."""
     rows = [row for row in shown.other if _RECIPIENTS.fullmatch(row.path)]
-    found = [row.cell.text.casefold() for row in rows if row.cell.kind == "text"]
-    plain = all(_ADDRESS.fullmatch(text) for text in found)
+    addresses = [row.cell.text.casefold() for row in rows if row.cell.kind == "text"]
+    plain = all(_ADDRESS.fullmatch(text) for text in addresses)
     elsewhere = [row.path for row in shown.unchanged]
     elsewhere += [change.path for change in shown.changes]
     if any(_RECIPIENTS.fullmatch(path) for path in elsewhere):
         return
-    if not found or not plain or len(set(found)) < len(found):
+    if not addresses or not plain or len(set(addresses)) < len(addresses):
         return
     wordings = build_own_wordings(
         "How many addresses will get this, copies included?",
         "How many addresses does this go to in total?",
     )
-    count = len(found)
+    count = len(addresses)
     yield QuestionDraft(
         "recipients", wordings, str(count), build_wrong_counts(count), _TO_WHOM, True
     )
@@ -147,15 +147,15 @@ def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
 def _build_outside_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
     """Ask about the fact tag above the page, whose words are Counterseal's."""
     for tag in shown.tags:
-        found = _OUTSIDE.fullmatch(tag.text)
-        if found is None:
+        match = _OUTSIDE.fullmatch(tag.text)
+        if match is None:
             continue
         wordings = build_own_wordings(
             "How many recipients outside the company will get this?",
             "How many of its recipients are outside the company?",
         )
-        wrong = build_wrong_counts(int(found[1]))
-        yield QuestionDraft("outside", wordings, found[1], wrong, _TO_WHOM, True)
+        wrong = build_wrong_counts(int(match[1]))
+        yield QuestionDraft("outside", wordings, match[1], wrong, _TO_WHOM, True)
 
 
 def _build_changed_field_drafts(
@@ -243,10 +243,10 @@ def _format_row_place(view: GroupView, row: int) -> str:
 def _build_command_drafts(view: CommandView, number: int) -> Iterator[QuestionDraft]:
     """Ask about a command that was parsed to its end: otherwise a wrong answer might be
     right."""
-    if view.problem or any(one.problem for one in view.inside):
+    if view.problem or any(text.problem for text in view.inside):
         return
     words = set(re.findall(r"[\w-]+", " ".join(collect_texts(view))))
-    wrong = tuple(one for one in PROGRAMS if one not in words)
+    wrong = tuple(program for program in PROGRAMS if program not in words)
     wordings = build_own_wordings(
         "Which of these programs does the command name?",
         "Which of these programs does the command call by name?",
@@ -272,12 +272,14 @@ def _build_command_drafts(view: CommandView, number: int) -> Iterator[QuestionDr
 
 
 def _list_programs(view: CommandView) -> list[str]:
-    steps = [*view.steps, *(step for one in view.inside for step in one.steps)]
-    found = [
+    steps = [*view.steps, *(step for text in view.inside for step in text.steps)]
+    programs = [
         t.text for step in steps for t in step.tokens if t.means == PROGRAM_MEANING
     ]
     return [
-        one for one in dict.fromkeys(found) if 0 < len(one.strip()) <= LONGEST_ANSWER
+        program
+        for program in dict.fromkeys(programs)
+        if 0 < len(program.strip()) <= LONGEST_ANSWER
     ]
 
 
@@ -287,8 +289,10 @@ def _build_file_drafts(view: DifferenceView, number: int) -> Iterator[QuestionDr
         "Which of these files does it change?", "Which of these files will change?"
     )
     for at, file in enumerate(view.files, 1):
-        wrong = [one for one in build_near_misses(file.path) if one not in paths]
-        short = tuple(one for one in dict.fromkeys(wrong) if len(one) <= LONGEST_ANSWER)
+        wrong = [path for path in build_near_misses(file.path) if path not in paths]
+        short = tuple(
+            path for path in dict.fromkeys(wrong) if len(path) <= LONGEST_ANSWER
+        )
         if len(file.path) <= LONGEST_ANSWER:
             draft = f"file:{number}.{at}"
             yield QuestionDraft(
@@ -344,8 +348,8 @@ class AttentionQuestion:
     def digest(self) -> str:
         """What identifies the question with its answers: the question about an edit
         changes with the edit."""
-        said = "\0".join([self.id, *self.options])
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        text = "\0".join([self.id, *self.options])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def is_check_due(seed: bytes, one_in: int) -> bool:
@@ -363,7 +367,7 @@ def build_question(
     would allow.
     """
     drafts = [*build_field_drafts(shown, schema), *build_view_drafts(shown, schema)]
-    drafts = [one for one in drafts if len(one.wrong) >= 2]
+    drafts = [draft for draft in drafts if len(draft.wrong) >= 2]
     if not drafts:
         return None
     dice = SeededRandom(seed)

@@ -31,7 +31,7 @@ class WrittenQuestion:
     own facts allow; without any, the answer cannot be checked."""
 
     indicator: RiskIndicator
-    found: str  # the finding, as its tag has it
+    finding: str  # as its tag has it
     text: str
     look: str = ""  # where the answer is, as the page names the place
     right: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class WrittenQuestion:
         nothing can check it."""
         if not self.right:
             return len(answer.strip()) >= SHORTEST_WRITTEN
-        return any(is_same_answer(answer, one) for one in self.right)
+        return any(is_same_answer(answer, right) for right in self.right)
 
 
 # The first indicator that a request has is asked about: the one that a reader most

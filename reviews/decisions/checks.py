@@ -255,7 +255,7 @@ def describe_written_answer(version: RequestVersion) -> str:
         return ""
     shown = describe.build_presentation(version.revision)
     question = written_questions.build_written_question(shown) if shown else None
-    return f"{question.found}. {question.text}" if question else written_questions.WHY
+    return f"{question.finding}. {question.text}" if question else written_questions.WHY
 
 
 def check_made_version(case: DecisionContext, made: RequestVersion) -> None:

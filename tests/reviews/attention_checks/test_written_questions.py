@@ -85,7 +85,7 @@ def test_what_nothing_can_check_takes_any_sentence() -> None:
     shown = present_effect(definition, PAYMENT, facts={"conflicts": [conflict]})
     question = build_written_question(shown)
     assert question is not None
-    assert question.found == conflict["text"]
+    assert question.finding == conflict["text"]
     assert not question.is_right("yes")
     assert question.is_right("The carrier was wrong.")
 
