@@ -188,7 +188,10 @@ def list_differing_paths(
         for path in paths
         if _find_argument_name(path, lines) in varying
         # With the type, because values of two types can print alike.
-        and len({cell.said if (cell := line.cell(path)) else "" for line in lines}) > 1
+        and len(
+            {cell.typed_text if (cell := line.cell(path)) else "" for line in lines}
+        )
+        > 1
     ]
 
 

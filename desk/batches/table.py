@@ -123,7 +123,7 @@ def _list_shared_counts(lines: Sequence[BatchLine]) -> list[tuple[str, Cell]]:
     """The numeric changes that are equal in all members: `0 → 1`."""
     moves = [list(build_count_changes(line.subject)) for line in lines]
     return [
-        (one.label, Cell(f"{one.before.said} → {one.after.said}"))
+        (one.label, Cell(f"{one.before.typed_text} → {one.after.typed_text}"))
         for one in moves[0]
         if one.before and one.after and all(one in others for others in moves)
     ]

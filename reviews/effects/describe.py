@@ -209,8 +209,10 @@ def collect_facts(
     if reading is None or not reading.get("facts"):
         return stored
     newer = {**stored, "before": facts.parse_reader_facts(reading["facts"])}
-    found = conflicts.list_conflicts(tools.load_definition(revision.known_tool), newer)
-    return {**newer, "conflicts": found}
+    contradictions = conflicts.list_conflicts(
+        tools.load_definition(revision.known_tool), newer
+    )
+    return {**newer, "conflicts": contradictions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,7 @@ _UNREADABLE = (TextPart("This effect cannot be read"),)
 
 def _build_brief(revision: Revision, reading: Mapping[str, Any] | None) -> EffectBrief:
     shown = build_presentation(revision, reading)
-    warnings = tuple(one.text for one in list_warnings(revision, shown))
+    warnings = tuple(warning.text for warning in list_warnings(revision, shown))
     if shown is None:
         name = ValuePart(revision.proposal.tool_name)
         return EffectBrief((TextPart("Call the unknown tool "), name), warnings)
@@ -267,15 +269,15 @@ def load_briefs_by_id(
     """
     at = {pk: (newer or {}).get(pk) or 0 for pk in revisions}
     keys = {pk: (pk, digest, at[pk]) for pk, digest in revisions.items()}
-    found = {pk: _brief_cache[key] for pk, key in keys.items() if key in _brief_cache}
-    if missing := revisions.keys() - found.keys():
+    briefs = {pk: _brief_cache[key] for pk, key in keys.items() if key in _brief_cache}
+    if missing := revisions.keys() - briefs.keys():
         numbers = {at[pk] for pk in missing} - {0}
         readings = StateReading.objects.in_bulk(numbers) if numbers else {}
         rows = Revision.objects.filter(pk__in=missing)
         for revision in rows.select_related("tool", "proposal"):
             reading = readings.get(at[revision.pk])
-            found[revision.pk] = load_brief(revision, reading)
-    return found
+            briefs[revision.pk] = load_brief(revision, reading)
+    return briefs
 
 
 def load_brief(revision: Revision, newer: StateReading | None = None) -> EffectBrief:
@@ -327,8 +329,8 @@ def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
         (TextSign.EVIDENCE, "evidence", "r6"),
     ):
         if sign in signs:
-            said = f"Possible manipulation: {what} addresses the reviewer"
-            yield EffectWarning(said, place)
+            text = f"Possible manipulation: {what} addresses the reviewer"
+            yield EffectWarning(text, place)
     for sign, what, place in (
         (TextSign.WORDS_DOMAIN, f"{who} text".capitalize(), "r5"),
         (TextSign.EVIDENCE_DOMAIN, "Evidence", "r6"),
@@ -338,8 +340,8 @@ def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
                 f"{what} names a domain that imitates one of ours", place
             )
     tries = {TextSign.HIDDEN: "hidden or reversed text", TextSign.MARKUP: "HTML"}
-    if found := " and ".join(tries[sign] for sign in tries if sign in signs):
-        yield EffectWarning(f"Evidence contains {found}", "r6")
+    if attempts := " and ".join(tries[sign] for sign in tries if sign in signs):
+        yield EffectWarning(f"Evidence contains {attempts}", "r6")
 
 
 def find_text_signs(
@@ -351,22 +353,22 @@ def find_text_signs(
     was redacted may imitate one of ours.
     """
     claims = list_agent_claims(revision.proposal, revision)
-    said = [revision.rationale, *(text for _, text in claims)]
+    texts = [revision.rationale, *(text for _, text in claims)]
     evidence = list_evidence(revision)
     ours = _load_own_domains(revision)
     shown = [text for item in evidence for text in (item.text, item.source)]
-    found = {
+    signs = {
         TextSign.ARGUMENT: _is_any_argument_addressed(revision),
-        TextSign.WORDS: _is_any_addressed(said),
+        TextSign.WORDS: _is_any_addressed(texts),
         TextSign.EVIDENCE: any(item.speaks for item in evidence),
         TextSign.HIDDEN: any(item.controls for item in evidence),
         TextSign.MARKUP: any(item.markup for item in evidence),
-        TextSign.WORDS_DOMAIN: bool(unicode.list_imitations([*said, *words], ours)),
+        TextSign.WORDS_DOMAIN: bool(unicode.list_imitations([*texts, *words], ours)),
         TextSign.EVIDENCE_DOMAIN: bool(
             unicode.list_imitations([*shown, *evidence_texts], ours)
         ),
     }
-    return [sign.value for sign, holds in found.items() if holds]
+    return [sign.value for sign, holds in signs.items() if holds]
 
 
 def _is_any_addressed(texts: Iterable[str]) -> bool:
@@ -412,10 +414,12 @@ def parse_cost(read: Mapping[str, Any], name: str) -> Money | None:
 
 
 def _conceals_amount(definition: ToolDefinition) -> bool:
-    paths = [path for one in definition.money for path in (one.amount, one.currency)]
-    paths += [one.path for one in definition.amounts if one.path]
+    paths = [
+        path for field in definition.money for path in (field.amount, field.currency)
+    ]
+    paths += [amount.path for amount in definition.amounts if amount.path]
     hidden = definition.sensitive
-    return any(is_path_within(path, one) for path in paths for one in hidden)
+    return any(is_path_within(path, name) for path in paths for name in hidden)
 
 
 def build_effect_sentence(revision: Revision) -> tuple[SentencePart, ...]:
@@ -458,17 +462,17 @@ def list_changed_arguments(before: Revision, after: Revision) -> list[ArgumentCh
 def list_page_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
     """List every difference between what the page shows of two revisions in our own
     words: the arguments, then the record as it was read, figures and warnings."""
-    found = list_changed_arguments(before, after)
-    pairs = {(one.before, one.after) for one in found}
+    changes = list_changed_arguments(before, after)
+    pairs = {(change.before, change.after) for change in changes}
     was, now = _list_shown_values(before), _list_shown_values(after)
     more = [
         ArgumentChange(label, was.get(label), now.get(label))
         for label in dict.fromkeys([*now, *was])
     ]
-    return found + [
-        one
-        for one in more
-        if one.before != one.after and (one.before, one.after) not in pairs
+    return changes + [
+        change
+        for change in more
+        if change.before != change.after and (change.before, change.after) not in pairs
     ]
 
 
@@ -477,14 +481,14 @@ def _list_shown_values(revision: Revision) -> dict[str, str]:
     shown = build_presentation(revision)
     if shown is None:
         return {}
-    values = {row.label: row.cell.said for row in (*shown.top, *shown.now)}
+    values = {row.label: row.cell.typed_text for row in (*shown.top, *shown.now)}
     for change in shown.changes:
         if change.before is not None:
-            values[f"{change.label} (current record)"] = change.before.said
+            values[f"{change.label} (current record)"] = change.before.typed_text
     for figure in shown.size:
         values.setdefault(figure.label, figure.value)
     facts = [tag.text for tag in shown.tags if not tag.loud]
-    warnings = [one.text for one in list_warnings(revision, shown)]
+    warnings = [warning.text for warning in list_warnings(revision, shown)]
     values |= {"Facts": "; ".join(facts), "Warnings": "; ".join(warnings)}
     return {label: text for label, text in values.items() if text}
 
@@ -492,8 +496,8 @@ def _list_shown_values(revision: Revision) -> dict[str, str]:
 def _build_argument_change(change: FieldChange) -> ArgumentChange:
     return ArgumentChange(
         change.label,
-        change.before.said if change.before else None,
-        change.after.said if change.after else None,
+        change.before.typed_text if change.before else None,
+        change.after.typed_text if change.after else None,
     )
 
 
@@ -521,16 +525,16 @@ def _is_any_argument_addressed(revision: Revision) -> bool:
 
 def _describe_narrowing(revision: Revision) -> str:
     """How many deciders the agent's claims keep out, and never whom; empty for none."""
-    found = revision.facts.get("narrowed")
-    if not found:
+    narrowed = revision.facts.get("narrowed")
+    if not narrowed:
         return ""
-    barred, left = format_people(found["barred"], "person"), found["left"]
+    barred, left = format_people(narrowed["barred"], "person"), narrowed["left"]
     return f"The agent's claims bar {barred} of the queue; {left} can decide"
 
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     """List what else the agent says, by heading; every text is untrusted."""
-    found = [
+    claims = [
         ("Expected result", revision.expected_outcome),
         ("Undo", revision.reversal),
     ]
@@ -538,23 +542,23 @@ def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str,
         action = str(other.get("action", ""))
         why_not = str(other.get("why_not", ""))
         text = f"{action.rstrip('.')}. Rejected: {why_not}" if why_not else action
-        found.append(("Alternative", text))
-    found.append(("On behalf of", _format_on_behalf_of(proposal.on_behalf_of)))
+        claims.append(("Alternative", text))
+    claims.append(("On behalf of", _format_on_behalf_of(proposal.on_behalf_of)))
     properties = proposal.on_behalf_of.get("properties", {})
-    found.append(("Says about them", _format_members(properties)))
-    found.append(("Only if the record has", _format_members(revision.preconditions)))
+    claims.append(("Says about them", _format_members(properties)))
+    claims.append(("Only if the record has", _format_members(revision.preconditions)))
     if not ids.is_id(proposal.parent, "p"):
-        found.append(("Part of", proposal.parent))
+        claims.append(("Part of", proposal.parent))
     if revision.uncertain:
-        found.append(("Certainty", "Says it is unsure"))
-    return [(heading, text) for heading, text in found if text]
+        claims.append(("Certainty", "Says it is unsure"))
+    return [(heading, text) for heading, text in claims if text]
 
 
-def _format_members(said: Mapping[str, Any]) -> str:
+def _format_members(members: Mapping[str, Any]) -> str:
     """One line for each member of an object that the agent sent."""
     texts = {
-        name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
-        for name, one in sorted(said.items())
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in sorted(members.items())
     }
     return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
@@ -562,9 +566,9 @@ def _format_members(said: Mapping[str, Any]) -> str:
 def _format_on_behalf_of(who: Mapping[str, Any]) -> str:
     if not who:
         return ""
-    chain = [str(one) for one in who.get("chain", [])]
-    said = f"{who.get('kind', '')} {who.get('id', '')}".strip()
-    return said + (f", through {', '.join(chain)}" if chain else "")
+    chain = [str(link) for link in who.get("chain", [])]
+    principal = f"{who.get('kind', '')} {who.get('id', '')}".strip()
+    return principal + (f", through {', '.join(chain)}" if chain else "")
 
 
 def list_evidence(revision: Revision) -> list[EvidenceItem]:
@@ -617,7 +621,7 @@ def _describe_withheld(item: Mapping[str, Any]) -> str:
 
 def format_result(value: Any) -> str:
     """Format a stored result as lines of name and value, never as JSON."""
-    return "\n".join(f"{name}: {said}" for name, said in flatten_value(value))
+    return "\n".join(f"{name}: {text}" for name, text in flatten_value(value))
 
 
 def format_sentence(parts: Iterable[SentencePart]) -> str:

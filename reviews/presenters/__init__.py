@@ -134,11 +134,11 @@ def build_argument_subject(
     now, was = (
         Subject(
             definition,
-            sort_by_schema(one, definition.arguments),
+            sort_by_schema(version, definition.arguments),
             labels=labels or {},
             conceal=conceal,
         )
-        for one in (args, older)
+        for version in (args, older)
     )
     secret: frozenset[str] = frozenset()
     if definition.presenter == "http":

@@ -90,14 +90,14 @@ def _build_effective_groups(subject: Subject) -> Iterator[GroupView]:
     before, after = subject.read("effective"), subject.read("effective_after")
     if not isinstance(before, list) or not isinstance(after, list):
         return
-    found = subject.comparison.rows({"effective": after}, {"effective": before})
+    rights = subject.comparison.rows({"effective": after}, {"effective": before})
     rows = [
         ValueRow(
             "Gets" if change.after else "Loses",
             f"read.{change.path}.{number}",
             change.after or change.before or subject.cell(subject.leaves[0]),
         )
-        for number, change in enumerate(found.changes)
+        for number, change in enumerate(rights.changes)
     ]
-    note = f"{len(found.unchanged)} unchanged"
+    note = f"{len(rights.unchanged)} unchanged"
     yield GroupView("Resulting access, as declared by the tool", tuple(rows), note)

@@ -174,7 +174,7 @@ _OUTGOING_PHRASES = (
 def _compile(phrases: Sequence[str]) -> re.Pattern[str]:
     """Matched once at the start of each word, instead of once per phrase and
     character."""
-    return re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in phrases)})")
+    return re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{phrase})' for phrase in phrases)})")
 
 
 _ADDRESSING_PHRASE = _compile(_PHRASES)
@@ -207,7 +207,7 @@ def find_addressed_lines(lines: Sequence[str], *, outgoing: bool = False) -> set
         part = _normalise_line(line)
         parts.append(part)
         position += len(part) + 1
-    found = {n for n, part in enumerate(parts) if part and verdict.fullmatch(part)}
+    addressed = {n for n, part in enumerate(parts) if part and verdict.fullmatch(part)}
     text = " ".join(parts)
     for match in phrase.finditer(text):
         if match.lastgroup == "own" and _OWNER_BEFORE.search(
@@ -216,8 +216,8 @@ def find_addressed_lines(lines: Sequence[str], *, outgoing: bool = False) -> set
             continue
         first = bisect_right(starts, match.start()) - 1
         last = bisect_right(starts, match.end() - 1) - 1
-        found.update(n for n in range(first, last + 1) if parts[n].strip())
-    return found
+        addressed.update(n for n in range(first, last + 1) if parts[n].strip())
+    return addressed
 
 
 @lru_cache(maxsize=512)

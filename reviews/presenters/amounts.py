@@ -22,7 +22,9 @@ def compute_total(subject: Subject) -> Money | None:
 
     None if the action moves no amount.
     """
-    return money.combine_amounts([one.money for one in subject.moved], money.MIXED)
+    return money.combine_amounts(
+        [amount.money for amount in subject.moved], money.MIXED
+    )
 
 
 def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
@@ -32,17 +34,19 @@ def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
     as ceilings and rules compare it.
     """
     for amount in subject.definition.amounts:
-        found = [one.money for one in subject.moved if one.name == amount.name]
-        if found and not any(one.is_whole for one in found):
+        moved = [part.money for part in subject.moved if part.name == amount.name]
+        if moved and not any(part.is_whole for part in moved):
             yield _build_combined_figure(
                 _format_amount_label(subject, amount),
-                found,
+                moved,
                 of_reader=bool(amount.fact),
             )
     for sent in amounts.list_absent(subject.definition, subject.args):
         yield _build_absent_figure(subject, sent)
-    if len({one.name for one in subject.moved}) > 1:
-        yield _build_combined_figure("Total", [one.money for one in subject.moved])
+    if len({amount.name for amount in subject.moved}) > 1:
+        yield _build_combined_figure(
+            "Total", [amount.money for amount in subject.moved]
+        )
 
 
 def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFigure:
@@ -50,13 +54,13 @@ def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFig
     label = _format_amount_label(subject, sent)
     if sent.absent != "all":
         return SizeFigure(label, "amount not given", "counts as nothing")
-    found = [one.money for one in subject.moved if one.name == sent.name]
-    if not sent.whole or not found or any(one.is_whole for one in found):
+    moved = [part.money for part in subject.moved if part.name == sent.name]
+    if not sent.whole or not moved or any(part.is_whole for part in moved):
         return SizeFigure(label, money.WHOLE_WORDS, "amount not given")
     return SizeFigure(
         label,
         money.WHOLE_WORDS,
-        f"amount not given, {format_money(found[-1])} by the record",
+        f"amount not given, {format_money(moved[-1])} by the record",
     )
 
 
@@ -68,14 +72,14 @@ def _format_amount_label(subject: Subject, amount: MoneyField | Amount) -> str:
 
 
 def _build_combined_figure(
-    label: str, found: Sequence[Money], *, of_reader: bool = False
+    label: str, moved: Sequence[Money], *, of_reader: bool = False
 ) -> SizeFigure:
-    if any(one.is_whole for one in found):
+    if any(part.is_whole for part in moved):
         return SizeFigure(label, money.WHOLE_WORDS)
-    totals = money.sum_by_currency(found)
-    said = " and ".join(format_money(Money(n, code)) for code, n in totals.items())
+    totals = money.sum_by_currency(moved)
+    sums = " and ".join(format_money(Money(n, code)) for code, n in totals.items())
     return SizeFigure(
-        label, said, _describe_addition(len(found), len(totals), of_reader=of_reader)
+        label, sums, _describe_addition(len(moved), len(totals), of_reader=of_reader)
     )
 
 
@@ -95,8 +99,8 @@ def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
 
     Empty for several currencies, not added up.
     """
-    currency, found = _find_sum_currency(subject), subject.facts.get("sum")
-    if not currency or not isinstance(found, Mapping):
+    currency, totals = _find_sum_currency(subject), subject.facts.get("sum")
+    if not currency or not isinstance(totals, Mapping):
         return ()
     return tuple(
         SizeFigure(
@@ -106,7 +110,7 @@ def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
             else format_money(Money(total, currency)),
             describe_sum_contents(subject, name),
         )
-        for name, total in found.items()
+        for name, total in totals.items()
         if isinstance(total, int)
     )
 
@@ -117,8 +121,8 @@ def describe_sum_contents(subject: Subject, name: str) -> str:
     Open proposals are in every window; executed ones are in it from their effect on
     (policies.facts).
     """
-    found, window = subject.facts.get("count"), subject.windows.get(name)
-    number = found.get(name) if isinstance(found, Mapping) else None
+    counts, window = subject.facts.get("count"), subject.windows.get(name)
+    number = counts.get(name) if isinstance(counts, Mapping) else None
     if window is None or not isinstance(number, int) or number < 1:
         return "including this one"
     others = number - 1
@@ -150,7 +154,10 @@ def build_count_changes(subject: Subject) -> Iterator[FieldChange]:
 
 def _find_sum_currency(subject: Subject) -> str:
     """The currency of the rolling sums, as stored; empty if there is no single one."""
-    moved, kept = subject.amount() or compute_total(subject), subject.facts.get("money")
-    if isinstance(kept, Mapping) and "currency" in kept:
-        return str(kept["currency"])
+    moved, stored = (
+        subject.amount() or compute_total(subject),
+        subject.facts.get("money"),
+    )
+    if isinstance(stored, Mapping) and "currency" in stored:
+        return str(stored["currency"])
     return moved.currency if moved else ""

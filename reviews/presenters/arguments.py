@@ -23,8 +23,8 @@ from .shapes import Cell
 HIDDEN = "[hidden]"
 # How a label writes abbreviations in names.
 KNOWN_WORDS = {
-    one.casefold(): one
-    for one in ("API", "BIC", "IBAN", "ID", "IDs", "IP", "RRULE", "SQL", "URL", "URLs")
+    word.casefold(): word
+    for word in ("API", "BIC", "IBAN", "ID", "IDs", "IP", "RRULE", "SQL", "URL", "URLs")
 } | {"cmd": "command", "dir": "directory"}
 Conceal = Callable[[str], str]
 
@@ -66,13 +66,13 @@ def sort_by_schema(value: Any, schema: Any, root: schemas.Schema | None = None) 
     if not isinstance(schema, Mapping):
         return value
     root = schema if root is None else root
-    found = schemas.resolve_reference(schema, root)
+    resolved = schemas.resolve_reference(schema, root)
     if isinstance(value, list):
-        return [sort_by_schema(item, found.get("items"), root) for item in value]
+        return [sort_by_schema(item, resolved.get("items"), root) for item in value]
     if not isinstance(value, Mapping):
         return value
-    parts = found.get("properties", {})
-    names = _sort_names(found.get("required", ()), value)
+    parts = resolved.get("properties", {})
+    names = _sort_names(resolved.get("required", ()), value)
     return {
         name: sort_by_schema(value[name], parts.get(name), root)
         for name in names
@@ -134,8 +134,10 @@ def humanise_name(name: str) -> str:
     """Write a field name as words: `order_id` as `Order ID`, `line1` as `Line 1`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     words = _NUMBER.sub(" ", words)
-    said = " ".join(KNOWN_WORDS.get(one.casefold(), one) for one in words.split(" "))
-    return said[:1].upper() + said[1:]
+    label = " ".join(
+        KNOWN_WORDS.get(word.casefold(), word) for word in words.split(" ")
+    )
+    return label[:1].upper() + label[1:]
 
 
 def _walk_leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -197,8 +199,8 @@ def list_enum_values(schema: schemas.Schema, path: str) -> tuple[str, ...]:
     """The texts that the schema allows at this path; empty if it allows any text."""
     if '["' in path:
         return ()
-    found = _find_schema(schema, path).get("enum", ())
-    return tuple(one for one in found if isinstance(one, str))
+    listed = _find_schema(schema, path).get("enum", ())
+    return tuple(text for text in listed if isinstance(text, str))
 
 
 def build_enum_words(schema: schemas.Schema, path: str) -> dict[str, str]:
@@ -206,12 +208,12 @@ def build_enum_words(schema: schemas.Schema, path: str) -> dict[str, str]:
 
     Only snake-case names are included, and none of two that read alike in words.
     """
-    found = {one: one.replace("_", " ") for one in list_enum_values(schema, path)}
-    said = list(found.values())
+    words_of = {text: text.replace("_", " ") for text in list_enum_values(schema, path)}
+    readings = list(words_of.values())
     return {
-        one: words
-        for one, words in found.items()
-        if _SNAKE_CASE.fullmatch(one) and said.count(words) == 1
+        text: words
+        for text, words in words_of.items()
+        if _SNAKE_CASE.fullmatch(text) and readings.count(words) == 1
     }
 
 
@@ -221,10 +223,10 @@ def is_moment(schema: schemas.Schema, path: str) -> bool:
 
 
 def _find_schema(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
-    found = schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) or {}
+    declared = schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) or {}
     if path.endswith("]"):
-        return schemas.resolve_reference(found.get("items"), schema)
-    return found
+        return schemas.resolve_reference(declared.get("items"), schema)
+    return declared
 
 
 _PERSONAL = re.compile(

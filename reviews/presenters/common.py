@@ -102,8 +102,8 @@ class Subject:
 
     def imitations(self, leaf: Leaf) -> tuple[str, ...]:
         """The domains in a leaf's text and name that look like one of ours."""
-        said = leaf.value if isinstance(leaf.value, str) else ""
-        return unicode.list_imitations((said, leaf.path), self.own_domains)
+        text = leaf.value if isinstance(leaf.value, str) else ""
+        return unicode.list_imitations((text, leaf.path), self.own_domains)
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
@@ -112,11 +112,11 @@ class Subject:
         The reader may return a value under the name of a role; it is moved to the path
         of the argument that has this role.
         """
-        found = dict(self.before or {})
+        known = dict(self.before or {})
         for role, path in self.definition.roles.items():
-            if role in found and path in self.args and path not in found:
-                found[path] = found.pop(role)
-        return found
+            if role in known and path in self.args and path not in known:
+                known[path] = known.pop(role)
+        return known
 
     @cached_property
     def rows(self) -> ComparedRows:
@@ -125,7 +125,7 @@ class Subject:
     @property
     def comparison(self) -> Comparison:
         """The comparison that writes leaves as this subject does."""
-        return Comparison(self.told, self.label, self.as_read)
+        return Comparison(self.cell_in_words, self.label, self.as_read)
 
     def cell(self, leaf: Leaf) -> Cell:
         """A leaf as text and type, concealed where the schema says so.
@@ -135,7 +135,9 @@ class Subject:
         made = self._build_cell(leaf)
         if made.kind != "text":
             return made
-        sent = any(is_path_within(leaf.path, one) for one in self.definition.outgoing)
+        sent = any(
+            is_path_within(leaf.path, outgoing) for outgoing in self.definition.outgoing
+        )
         return replace(made, outgoing=sent, imitates=bool(self.imitations(leaf)))
 
     def _build_cell(self, leaf: Leaf) -> Cell:
@@ -146,21 +148,21 @@ class Subject:
             return self._format_minor(leaf, made)
         schema = self.definition.arguments
         if made.kind == "text" and made.text in (
-            said := build_enum_words(schema, leaf.path)
+            words := build_enum_words(schema, leaf.path)
         ):
-            return replace(made, text=said[made.text], raw=made.text)
+            return replace(made, text=words[made.text], raw=made.text)
         return made.settled if is_type_fixed(schema, leaf.path, made.kind) else made
 
     @cached_property
     def minor_currencies(self) -> Mapping[str, str]:
         """The paths of the amounts in minor units, each with its currency; an empty
         text for a currency that is concealed or cannot be read."""
-        found = amounts.list_minor_currencies(self.definition, self.args)
-        pairs = {one.amount: one.currency for one in self.definition.money}
-        for path in found:
+        currencies = amounts.list_minor_currencies(self.definition, self.args)
+        pairs = {field.amount: field.currency for field in self.definition.money}
+        for path in currencies:
             if self._is_sensitive(pairs.get(path, "")):
-                found[path] = ""
-        return found
+                currencies[path] = ""
+        return currencies
 
     def minor_money(self, leaf: Leaf) -> money.Money | None:
         """An amount in minor units as money; None for any other leaf."""
@@ -178,7 +180,7 @@ class Subject:
             return replace(made, text=f"{made.text} in minor units", raw=made.text)
         return Cell(money.format_money(amount), raw=made.text)
 
-    def told(self, leaf: Leaf) -> Cell:
+    def cell_in_words(self, leaf: Leaf) -> Cell:
         """The same as `cell`, but with a declared date or date-time in words."""
         made = self.cell(leaf)
         is_one = is_moment(self.definition.arguments, leaf.path)
@@ -202,7 +204,7 @@ class Subject:
         path = self.definition.roles.get(role, "")
         return path if path and _find_value(self.args, path) is not _ABSENT else ""
 
-    def said(self, role: str) -> Any:
+    def value(self, role: str) -> Any:
         """The value of the argument with this role; None if absent or concealed."""
         path = self.path(role)
         if not path or self._is_sensitive(path) or path in self.secret:
@@ -211,7 +213,7 @@ class Subject:
 
     def text(self, role: str) -> str:
         """The value of the argument with this role if it is a text, else empty."""
-        value = self.said(role)
+        value = self.value(role)
         return value if isinstance(value, str) else ""
 
     def under(self, role: str) -> list[Leaf]:
@@ -227,8 +229,8 @@ class Subject:
 
     def fact(self, name: str) -> Any:
         """A reader's fact as the rules see it, with money in minor units; or None."""
-        found = self.facts.get("before")
-        return found.get(name) if isinstance(found, Mapping) else None
+        facts = self.facts.get("before")
+        return facts.get(name) if isinstance(facts, Mapping) else None
 
     def undecoded(self, role: str, reason: str) -> UninspectableArgument:
         """The entry for an argument whose effect nobody can state."""
@@ -247,14 +249,16 @@ class Subject:
     def words(self, *roles: str) -> list[str]:
         """The exact texts of the arguments with these roles, leaf by leaf, case-folded.
         Sensitive leaves are left out."""
-        found = [leaf for role in roles for leaf in self.under(role)]
-        shown = [self.cell(leaf) for leaf in found]
-        return [one.exact.text.casefold() for one in shown if one.kind != "sensitive"]
+        leaves = [leaf for role in roles for leaf in self.under(role)]
+        shown = [self.cell(leaf) for leaf in leaves]
+        return [
+            cell.exact.text.casefold() for cell in shown if cell.kind != "sensitive"
+        ]
 
     def amount(self) -> money.Money | None:
         """The first declared amount that can be read, or None."""
-        found = self.headline
-        return found[1] if found else None
+        headline = self.headline
+        return headline[1] if headline else None
 
     @cached_property
     def headline(self) -> tuple[MoneyField, money.Money] | None:
@@ -288,8 +292,8 @@ class Subject:
         """Every amount that the action moves; empty if one is concealed or
         unreadable."""
         declared = self.definition
-        paths = [one.amount for one in declared.money]
-        paths += [one.path for one in declared.amounts if one.path]
+        paths = [field.amount for field in declared.money]
+        paths += [amount.path for amount in declared.amounts if amount.path]
         if any(self._is_sensitive(path) for path in paths):
             return []
         known = self.facts.get("before")
@@ -328,11 +332,11 @@ def build_presentation(
     """
     rows, views, used = subject.rows, tuple(views), tuple(used)
     stated = _collect_stated_paths(subject, views)
-    found = tuple(dict.fromkeys([*list_uninspectable(subject), *hidden]))
+    uninspectable = tuple(dict.fromkeys([*list_uninspectable(subject), *hidden]))
     fields: dict[str, Any] = {
         "title": subject.definition.title,
         "sentence": build_sentence(subject),
-        "tags": build_tags(subject, *tags_, hidden=found),
+        "tags": build_tags(subject, *tags_, hidden=uninspectable),
         "size": (*build_total_figures(subject), *build_rolling_sums(subject)),
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
@@ -342,7 +346,7 @@ def build_presentation(
             if not any(is_path_within(row.path, u) for u in used)
         ),
         "other": tuple(row for row in rows.other if row.path not in stated),
-        "uninspectable": found,
+        "uninspectable": uninspectable,
         "reversal": build_reversibility(subject.definition),
         "before_known": subject.before is not None,
         "views": views,
@@ -361,23 +365,23 @@ def build_presentation(
 def _collect_stated_paths(subject: Subject, views: Iterable[DedicatedView]) -> set[str]:
     """Collect the paths of leaves that a view prints exactly as they are."""
     whole = {(leaf.path, subject.cell(leaf)) for leaf in subject.leaves}
-    found: set[str] = set()
+    stated: set[str] = set()
     for view in views:
         if isinstance(view, GroupView):
             given = ((row.path, row.cell) for row in view.rows)
-            found |= {path for path, cell in given if (path, cell) in whole}
+            stated |= {path for path, cell in given if (path, cell) in whole}
         elif view.covers:
             inside = (path for path, _ in whole if is_path_within(path, view.covers))
-            found |= set(inside)
-    return found
+            stated |= set(inside)
+    return stated
 
 
 def build_dry_run(subject: Subject) -> DryRun | None:
     """Build the tool's own account of what would happen, from the stored reading."""
-    found = subject.dry_run
-    if not found:
+    dry_run = subject.dry_run
+    if not dry_run:
         return None
-    says = found.get("says")
+    says = dry_run.get("says")
     given = says if isinstance(says, Mapping) else {"it says": says}
     rows = tuple(
         ValueRow(
@@ -387,12 +391,12 @@ def build_dry_run(subject: Subject) -> DryRun | None:
         )
         for leaf in (collect_leaves(given) if says is not None else [])
     )
-    source, at = str(found.get("source", "")), str(found.get("at", ""))
-    return DryRun(rows, source, at, str(found.get("problem", "")))
+    source, at = str(dry_run.get("source", "")), str(dry_run.get("at", ""))
+    return DryRun(rows, source, at, str(dry_run.get("problem", "")))
 
 
 def build_sentence(
-    subject: Subject, said: Mapping[str, SentencePart] | None = None
+    subject: Subject, replaced: Mapping[str, SentencePart] | None = None
 ) -> tuple[SentencePart, ...]:
     """Build the tool's effect sentence with its arguments as values.
 
@@ -405,17 +409,17 @@ def build_sentence(
     parts: list[SentencePart] = []
     brought = False  # whether the previous part came with its own label
     for piece in subject.definition.sentence:
-        found = list(_build_piece_parts(subject, piece, said or {}, brought, parts))
+        added = list(_build_piece_parts(subject, piece, replaced or {}, brought, parts))
         own = isinstance(piece, Chip) and piece.own_words
-        brought = bool(found) if own else brought and piece == " "
-        parts += found
+        brought = bool(added) if own else brought and piece == " "
+        parts += added
     return _tidy_spaces([*parts, TextPart(_format_absence(subject))])
 
 
 def _format_absence(subject: Subject) -> str:
     """What the sentence says at its end of an amount that the call leaves out."""
     left_out = amounts.list_absent(subject.definition, subject.args)
-    if any(one.absent == "all" for one in left_out):
+    if any(amount.absent == "all" for amount in left_out):
         return f" ({money.WHOLE_WORDS})"
     return " (amount not given)" if left_out and not subject.moved else ""
 
@@ -423,7 +427,7 @@ def _format_absence(subject: Subject) -> str:
 def _build_piece_parts(
     subject: Subject,
     piece: Piece,
-    said: Mapping[str, SentencePart],
+    replaced: Mapping[str, SentencePart],
     brought: bool,
     before: Sequence[SentencePart],
 ) -> Iterator[SentencePart]:
@@ -432,14 +436,14 @@ def _build_piece_parts(
     elif isinstance(piece, Segment):
         if all(_is_given(subject, name) for name in piece.needs):
             for inner in piece.pieces:
-                yield from _build_piece_parts(subject, inner, said, False, before)
+                yield from _build_piece_parts(subject, inner, replaced, False, before)
     elif not piece.own_words:
-        yield said.get(piece.name) or build_argument_part(subject, piece.name)
+        yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
     elif _is_given(subject, piece.name):
         yield TextPart(
             _format_joint(before, brought) + _format_inline_label(subject, piece.name)
         )
-        yield said.get(piece.name) or build_argument_part(subject, piece.name)
+        yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
 
 
 def _format_joint(before: Sequence[SentencePart], brought: bool) -> str:
@@ -469,18 +473,18 @@ def _is_given(subject: Subject, name: str) -> bool:
 
 def _tidy_spaces(parts: Sequence[SentencePart]) -> tuple[SentencePart, ...]:
     """Merge neighbouring texts and drop the spaces that absent arguments leave."""
-    found: list[SentencePart] = []
+    tidy: list[SentencePart] = []
     for part in parts:
-        if isinstance(part, TextPart) and found and isinstance(found[-1], TextPart):
-            before = found.pop().text
+        if isinstance(part, TextPart) and tidy and isinstance(tidy[-1], TextPart):
+            before = tidy.pop().text
             text = part.text.lstrip(" ") if before.endswith(" ") else part.text
             part = TextPart(before + text)
         if part != TextPart(""):
-            found.append(part)
-    if found and isinstance(found[-1], TextPart):
-        last = found.pop().text.rstrip(" ")
-        return (*found, TextPart(last)) if last else tuple(found)
-    return tuple(found)
+            tidy.append(part)
+    if tidy and isinstance(tidy[-1], TextPart):
+        last = tidy.pop().text.rstrip(" ")
+        return (*tidy, TextPart(last)) if last else tuple(tidy)
+    return tuple(tidy)
 
 
 def build_argument_part(subject: Subject, name: str) -> SentencePart:
@@ -491,14 +495,14 @@ def build_argument_part(subject: Subject, name: str) -> SentencePart:
     if fact := subject.definition.fact_of(name):
         known = current.format_fact(subject, fact)
         return ValuePart(known) if known else ValuePart("(not known)", untrusted=False)
-    found = [leaf for leaf in subject.leaves if _is_leaf_of(leaf, name)]
-    if not found:
+    leaves = [leaf for leaf in subject.leaves if _is_leaf_of(leaf, name)]
+    if not leaves:
         return ValuePart("(not given)", untrusted=False)
     value = _find_value(subject.args, name)
-    if isinstance(value, list) and len(found) > 3:
+    if isinstance(value, list) and len(leaves) > 3:
         many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
         return ValuePart(many, untrusted=False)
-    texts = tuple(filter(None, (_format_inline(subject, leaf) for leaf in found)))
+    texts = tuple(filter(None, (_format_inline(subject, leaf) for leaf in leaves)))
     joined = ", ".join(texts) or "(empty)"
     return ValuePart(joined, parts=texts if len(texts) > 1 else ())
 
@@ -507,11 +511,11 @@ def _format_inline(subject: Subject, leaf: Leaf) -> str:
     """A leaf's text in a sentence: an amount in minor units without its currency where
     the sentence names the currency itself."""
     amount = subject.minor_money(leaf)
-    said = subject.told(leaf).text
-    codes = [one.currency for one in subject.definition.money]
-    codes += [one.currency or "" for one in subject.definition.amounts]
+    text = subject.cell_in_words(leaf).text
+    codes = [field.currency for field in subject.definition.money]
+    codes += [amount.currency or "" for amount in subject.definition.amounts]
     named = any(code in subject.definition.chips for code in codes)
-    return said.rpartition(" ")[0] if amount and named else said
+    return text.rpartition(" ")[0] if amount and named else text
 
 
 def _is_leaf_of(leaf: Leaf, name: str) -> bool:
@@ -523,13 +527,13 @@ def build_tags(
 ) -> tuple[Tag, ...]:
     """Build the tags that the reviewer must not miss, loud ones first."""
     contradicted = current.build_conflict_tags(subject)
-    found = [
+    tags = [
         *contradicted,
         *more,
         *_build_warning_tags(subject, hidden),
         *_build_profile_tags(subject),
     ]
-    return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
+    return tuple(sorted(dict.fromkeys(tags), key=lambda tag: not tag.loud))
 
 
 def list_uninspectable(subject: Subject) -> Iterator[UninspectableArgument]:
@@ -604,19 +608,19 @@ def add_row_warnings(
     return [replace(row, warns=tuple(why(row.cell.text))) for row in rows]
 
 
-def build_loud_tags(*found: tuple[Any, str]) -> list[Tag]:
+def build_loud_tags(*pairs: tuple[Any, str]) -> list[Tag]:
     """Build a loud tag for each pair whose condition holds."""
-    return [Tag(said, loud=True) for holds, said in found if holds]
+    return [Tag(text, loud=True) for holds, text in pairs if holds]
 
 
 def _build_warning_tags(
     subject: Subject, hidden: tuple[UninspectableArgument, ...]
 ) -> Iterator[Tag]:
     if hidden:
-        said = format_count(len({one.path for one in hidden}), "argument")
-        yield Tag(f"{said} could not be inspected", loud=True)
+        count = format_count(len({argument.path for argument in hidden}), "argument")
+        yield Tag(f"{count} could not be inspected", loud=True)
     left_out = amounts.list_absent(subject.definition, subject.args)
-    if any(one.absent == "all" for one in left_out):
+    if any(amount.absent == "all" for amount in left_out):
         yield Tag("Asks for the whole amount", loud=True)
     if (subject.dry_run or {}).get("problem"):
         yield Tag("The dry run failed", loud=True)
@@ -634,15 +638,15 @@ def _build_domain_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for domains and links that pass for others, wherever they stand: one for
     recipients, who receive the message, and one for all other places."""
     recipients = {leaf.path for role in RECIPIENTS for leaf in subject.under(role)}
-    found: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    domains: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for leaf in subject.leaves:
-        found[leaf.path in recipients] |= dict.fromkeys(subject.imitations(leaf))
-    for is_recipient, said in (
+        domains[leaf.path in recipients] |= dict.fromkeys(subject.imitations(leaf))
+    for is_recipient, text in (
         (True, "A recipient's domain imitates one of ours"),
         (False, "The domain of a link or an address imitates one of ours"),
     ):
-        if values := tuple(found[is_recipient]):
-            yield Tag(said, True, RiskIndicator.IMITATED_DOMAIN, values)
+        if values := tuple(domains[is_recipient]):
+            yield Tag(text, True, RiskIndicator.IMITATED_DOMAIN, values)
     texts = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
     if any(markup.has_misleading_link(text, subject.own_domains) for text in texts):
         yield Tag("A link leads to another address than it shows", loud=True)
@@ -655,14 +659,14 @@ def _build_profile_tags(subject: Subject) -> Iterator[Tag]:
         yield Tag("The agent says it is unsure", loud=True)
     if chosen and chosen.title:
         yield Tag(chosen.title)
-    for holds, said in (
+    for holds, text in (
         (profile.self_modifying, "Changes Counterseal itself"),
         (profile.regulated, "Human approval required by law or contract"),
         (profile.external, "External effect"),
         (profile.novel, "New kind of effect"),
     ):
         if holds:
-            yield Tag(said)
+            yield Tag(text)
 
 
 def show(subject: Subject) -> Presentation:

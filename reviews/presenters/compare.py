@@ -74,16 +74,16 @@ class Comparison:
     ) -> list[FieldChange]:
         """List every difference between two versions of the arguments, destructive ones
         first: each leaf that is new, gone, different or at another place of a list."""
-        found: list[FieldChange] = []
+        changes: list[FieldChange] = []
         for name in dict.fromkeys([*args, *before]):
             olds, news = (
-                collect_leaves({name: one[name]}) if name in one else []
-                for one in (before, args)
+                collect_leaves({name: version[name]}) if name in version else []
+                for version in (before, args)
             )
-            lists = all(_is_collection(one.get(name)) for one in (before, args))
+            lists = all(_is_collection(version.get(name)) for version in (before, args))
             pairs = _pair_entries(olds, news) if lists else _pair_fields(olds, news)
-            found += [self.change(old, new) for old, new in pairs]
-        return sorted(found, key=lambda change: _ORDER[change.kind])
+            changes += [self.change(old, new) for old, new in pairs]
+        return sorted(changes, key=lambda change: _ORDER[change.kind])
 
     def change(self, old: Leaf | None, new: Leaf | None) -> FieldChange:
         """Build one change. Either side may be None; both raise ValueError."""
@@ -92,7 +92,7 @@ class Comparison:
             raise ValueError("a change has at least one side")
         before = None if old is None else self.cell(old)
         after = None if new is None else self.cell(new)
-        if before and after and before.said == after.said:
+        if before and after and before.typed_text == after.typed_text:
             before, after = (
                 _force_type_badge(before.exact),
                 _force_type_badge(after.exact),
@@ -242,44 +242,44 @@ def compare_texts(
 ) -> tuple[Hunk, ...]:
     """Compare two texts line by line; the unchanged lines between hunks are folded."""
     olds, news = _split_lines(before), _split_lines(after)
-    found: list[DiffLine] = []
+    lines: list[DiffLine] = []
     for tag, a, b, c, d in _compute_opcodes(olds, news):
         if tag == "equal":
             pairs = zip(range(a, b), range(c, d), strict=True)
-            found += [
+            lines += [
                 DiffLine("same", _build_unmarked_parts(news[n]), o + 1, n + 1)
                 for o, n in pairs
             ]
             continue
-        found += [
+        lines += [
             DiffLine("removed", _build_unmarked_parts(olds[n]), n + 1)
             for n in range(a, b)
         ]
-        found += [
+        lines += [
             DiffLine("added", _build_unmarked_parts(news[n]), None, n + 1)
             for n in range(c, d)
         ]
     if after and not after.endswith("\n"):
-        found.append(DiffLine("about", _build_unmarked_parts(NO_NEWLINE)))
-    return tuple(_group_hunks(_mark_differences(found, outgoing)))
+        lines.append(DiffLine("about", _build_unmarked_parts(NO_NEWLINE)))
+    return tuple(_group_hunks(_mark_differences(lines, outgoing)))
 
 
 def parse_patch(patch: str) -> list[PatchedFile]:
     """Parse a unified diff into its files. Raises `UnreadablePatch`."""
-    found: list[PatchedFile] = []
+    files: list[PatchedFile] = []
     lines = _split_lines(patch)
     at = 0
     while at < len(lines):
         if lines[at].startswith("@@ "):
-            at = _parse_hunk(lines, at, _require_current_file(found))
+            at = _parse_hunk(lines, at, _require_current_file(files))
         elif lines[at].startswith("--- "):
-            at = _parse_path_lines(lines, at, found)
+            at = _parse_path_lines(lines, at, files)
         else:
-            _parse_git_header(lines[at], at, found)
+            _parse_git_header(lines[at], at, files)
             at += 1
-    if not found or not all(_is_complete_file(one) for one in found):
+    if not files or not all(_is_complete_file(file) for file in files):
         raise UnreadablePatch("a file has no name or no change")
-    return found
+    return files
 
 
 def rebuild_patch(files: Sequence[PatchedFile]) -> str:
@@ -289,21 +289,21 @@ def rebuild_patch(files: Sequence[PatchedFile]) -> str:
     """
     signs = {"same": " ", "removed": "-", "added": "+", "about": ""}
     lines: list[str] = []
-    for one in files:
-        lines += one.headers
-        for hunk in one.hunks:
+    for file in files:
+        lines += file.headers
+        for hunk in file.hunks:
             lines.append(hunk.title)
             lines += [signs[line.kind] + line.text for line in hunk.lines]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _parse_git_header(line: str, at: int, found: list[PatchedFile]) -> None:
+def _parse_git_header(line: str, at: int, files: list[PatchedFile]) -> None:
     if line.startswith("diff --git "):
-        found.append(PatchedFile(headers=[line]))
+        files.append(PatchedFile(headers=[line]))
     elif line.startswith(("Binary files ", "GIT binary patch")):
         raise UnreadablePatch("it has a binary file")
     elif _HEADER.fullmatch(line):
-        _require_current_file(found).headers.append(line)
+        _require_current_file(files).headers.append(line)
     else:
         raise UnreadablePatch(f"line {at + 1} is not part of a patch")
 
@@ -319,20 +319,20 @@ def can_apply_hunk(hunk: Hunk, lines: Sequence[str]) -> bool:
     )
 
 
-def _require_current_file(found: list[PatchedFile]) -> PatchedFile:
-    if not found:
+def _require_current_file(files: list[PatchedFile]) -> PatchedFile:
+    if not files:
         raise UnreadablePatch("it begins in the middle of a file")
-    return found[-1]
+    return files[-1]
 
 
-def _parse_path_lines(lines: list[str], at: int, found: list[PatchedFile]) -> int:
+def _parse_path_lines(lines: list[str], at: int, files: list[PatchedFile]) -> int:
     if at + 1 >= len(lines) or not lines[at + 1].startswith("+++ "):
         raise UnreadablePatch(f"line {at + 1} is not part of a patch")
-    if not found or found[-1].new:
-        found.append(PatchedFile())
-    found[-1].old = _strip_path_prefix(lines[at][4:], "a/")
-    found[-1].new = _strip_path_prefix(lines[at + 1][4:], "b/")
-    found[-1].headers += [lines[at], lines[at + 1]]
+    if not files or files[-1].new:
+        files.append(PatchedFile())
+    files[-1].old = _strip_path_prefix(lines[at][4:], "a/")
+    files[-1].new = _strip_path_prefix(lines[at + 1][4:], "b/")
+    files[-1].headers += [lines[at], lines[at + 1]]
     return at + 2
 
 
@@ -343,24 +343,24 @@ def _strip_path_prefix(text: str, prefix: str) -> str:
     return name.removeprefix(prefix)
 
 
-def _is_complete_file(one: PatchedFile) -> bool:
+def _is_complete_file(file: PatchedFile) -> bool:
     """Whether a file has a path and a change.
 
     Also sets the paths of a file without hunks, which is only renamed or changes its
     mode.
     """
-    if not one.new:
+    if not file.new:
         renamed = {
             way: header.partition(f"rename {way} ")[2]
-            for header in one.headers
+            for header in file.headers
             for way in ("from", "to")
             if header.startswith(f"rename {way} ")
         }
-        git = re.fullmatch(r"diff --git a/(\S+) b/(\S+)", one.headers[0])
-        one.old = renamed.get("from") or (git[1] if git else "")
-        one.new = renamed.get("to") or (git[2] if git else "")
-        return bool(one.old and one.new and len(one.headers) > 1)
-    return bool(one.hunks) and bool(one.path)
+        git = re.fullmatch(r"diff --git a/(\S+) b/(\S+)", file.headers[0])
+        file.old = renamed.get("from") or (git[1] if git else "")
+        file.new = renamed.get("to") or (git[2] if git else "")
+        return bool(file.old and file.new and len(file.headers) > 1)
+    return bool(file.hunks) and bool(file.path)
 
 
 def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
@@ -370,17 +370,17 @@ def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
         raise UnreadablePatch(f"line {at + 1} is not part of a patch")
     old, new = int(match[1]), int(match[3])
     olds, news = int(match[2] or 1), int(match[4] or 1)
-    found: list[DiffLine] = []
+    parsed: list[DiffLine] = []
     at += 1
     while at < len(lines) and (olds > 0 or news > 0 or lines[at].startswith("\\")):
         line = _parse_hunk_line(lines[at], old, new, at)
-        found.append(line)
+        parsed.append(line)
         old, olds = old + (line.old is not None), olds - (line.old is not None)
         new, news = new + (line.new is not None), news - (line.new is not None)
         at += 1
     if olds or news:
         raise UnreadablePatch("a hunk's length differs from its header")
-    file.hunks.append(Hunk(tuple(_mark_differences(found)), title=match[0]))
+    file.hunks.append(Hunk(tuple(_mark_differences(parsed)), title=match[0]))
     return at
 
 
@@ -446,19 +446,19 @@ def _group_hunks(lines: list[DiffLine]) -> Iterator[Hunk]:
 def _mark_differences(lines: list[DiffLine], outgoing: bool = False) -> list[DiffLine]:
     """Mark the words that differ between a line and its replacement, and the added
     lines that address the reviewer."""
-    found = list(lines)
+    marked = list(lines)
     changed = sum(line.kind != "same" for line in lines)
     if changed <= MOST_MARKED:
         for removed, added in _pair_replaced_lines(lines):
             old, new = lines[removed], lines[added]
-            one, other = _mark_words(old.text, new.text)
-            found[removed] = replace(old, parts=one)
-            found[added] = replace(new, parts=other)
+            old_parts, other = _mark_words(old.text, new.text)
+            marked[removed] = replace(old, parts=old_parts)
+            marked[added] = replace(new, parts=other)
     news = [place for place, line in enumerate(lines) if line.kind == "added"]
     texts = [lines[place].text for place in news]
     for number in addressed.find_addressed_lines(texts, outgoing=outgoing):
-        found[news[number]] = replace(found[news[number]], speaks=True)
-    return found
+        marked[news[number]] = replace(marked[news[number]], speaks=True)
+    return marked
 
 
 def _pair_replaced_lines(lines: list[DiffLine]) -> Iterator[tuple[int, int]]:
@@ -489,9 +489,11 @@ def _mark_words(old: str, new: str) -> tuple[LineParts, LineParts]:
     if matcher.ratio() < 0.4:
         return _build_unmarked_parts(old), _build_unmarked_parts(new)
     codes = matcher.get_opcodes()
-    one = tuple((t != "equal", "".join(olds[a:b])) for t, a, b, _, _ in codes if a < b)
+    old_parts = tuple(
+        (t != "equal", "".join(olds[a:b])) for t, a, b, _, _ in codes if a < b
+    )
     two = tuple((t != "equal", "".join(news[c:d])) for t, _, _, c, d in codes if c < d)
-    return one or _build_unmarked_parts(old), two or _build_unmarked_parts(new)
+    return old_parts or _build_unmarked_parts(old), two or _build_unmarked_parts(new)
 
 
 def _build_unmarked_parts(text: str) -> LineParts:

@@ -47,7 +47,7 @@ def to_moment_cell(made: Cell) -> Cell:
 
 
 def _add_moment_notes(
-    subject: Subject, found: Iterable[ValueRow]
+    subject: Subject, rows: Iterable[ValueRow]
 ) -> tuple[ValueRow, ...]:
     """Note on each moment how long before or after the reading it lies."""
     return tuple(
@@ -59,7 +59,7 @@ def _add_moment_notes(
         )
         if row.cell.at and subject.at
         else row
-        for row in found
+        for row in rows
     )
 
 
@@ -75,10 +75,10 @@ def build_fact_rows(subject: Subject, name: str) -> list[ValueRow]:
     """
     record = subject.before or {}
     if name in record:
-        found = collect_leaves({name: record[name]})
+        leaves = collect_leaves({name: record[name]})
         return [
             ValueRow(subject.label(leaf.path), leaf.path, subject.as_read(leaf))
-            for leaf in found
+            for leaf in leaves
         ]
     if not record and not _find_reader_facts(subject):
         return []  # without a reading, the page says so once
@@ -91,18 +91,20 @@ def build_fact_rows(subject: Subject, name: str) -> list[ValueRow]:
 
 def format_fact(subject: Subject, name: str) -> str:
     """A fact on one line, for a sentence or a cell; empty if it is not known."""
-    found = [row.cell for row in build_fact_rows(subject, name)]
-    known = (one for one in found if one is not NOT_KNOWN and one.kind != "empty text")
-    return ", ".join(one.text for one in known)
+    cells = [row.cell for row in build_fact_rows(subject, name)]
+    known = (
+        cell for cell in cells if cell is not NOT_KNOWN and cell.kind != "empty text"
+    )
+    return ", ".join(cell.text for cell in known)
 
 
 def build_conflict_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for each contradiction of an agent's claim, as the gate stored it."""
-    for found in subject.facts.get("conflicts") or ():
-        if found["checked"]:
-            yield Tag(found["text"], True, RiskIndicator.CONTRADICTION)
+    for conflict in subject.facts.get("conflicts") or ():
+        if conflict["checked"]:
+            yield Tag(conflict["text"], True, RiskIndicator.CONTRADICTION)
         else:
-            yield Tag(f"Not checked: {found['text']}", loud=True)
+            yield Tag(f"Not checked: {conflict['text']}", loud=True)
 
 
 def _build_fact_cell(subject: Subject, name: str) -> Cell | None:
@@ -117,5 +119,5 @@ def _build_fact_cell(subject: Subject, name: str) -> Cell | None:
 
 
 def _find_reader_facts(subject: Subject) -> Mapping[str, Any]:
-    found = subject.facts.get("before")
-    return found if isinstance(found, Mapping) else {}
+    facts = subject.facts.get("before")
+    return facts if isinstance(facts, Mapping) else {}

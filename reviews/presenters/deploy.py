@@ -74,8 +74,8 @@ def _build_check_tags(subject: Subject) -> Iterator[Tag]:
 
 def _build_check_rows(subject: Subject) -> Iterator[ValueRow]:
     checks = subject.read("checks")
-    found = checks.items() if isinstance(checks, Mapping) else ()
-    for name, state in sorted(found, key=lambda pair: _is_green(pair[1])):
+    states = checks.items() if isinstance(checks, Mapping) else ()
+    for name, state in sorted(states, key=lambda pair: _is_green(pair[1])):
         warns = () if _is_green(state) else ("Not passing",)
         yield ValueRow(str(name), f"read.checks.{name}", Cell(str(state)), warns=warns)
 

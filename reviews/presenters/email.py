@@ -50,7 +50,7 @@ def show(subject: Subject) -> Presentation:
     recipients = list(_list_recipients(subject))
     outside = _count_outside(subject, recipients)
     to = subject.path("to")
-    said = (
+    replaced = (
         {to: _build_recipients_part(subject, recipients, outside)}
         if recipients and to
         else {}
@@ -59,7 +59,7 @@ def show(subject: Subject) -> Presentation:
         subject,
         *_build_recipient_tags(subject, recipients, outside),
         *_build_content_tags(subject),
-        sentence=build_sentence(subject, said),
+        sentence=build_sentence(subject, replaced),
         other=tuple(_build_message_rows(subject)),
         makes="What will be sent",
     )
@@ -103,16 +103,16 @@ def _build_body_rows(subject: Subject, row: ValueRow) -> Iterator[ValueRow]:
 
 def _add_link_hosts(row: ValueRow) -> ValueRow:
     """Note the hosts that the links in a text lead to."""
-    found = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
-    links = [link.rstrip(".,;:!?)]}'") for link in found]
+    matches = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
+    links = [link.rstrip(".,;:!?)]}'") for link in matches]
     if not links:
         return row
     urls = [url if "://" in url else f"https://{url}" for url in links]
     hosts = list(dict.fromkeys(filter(None, map(markup.parse_host, urls))))
     more = len(hosts) - MOST_HOSTS
     rest = [format_count(more, "more host")] if more > 0 else []
-    said = ", ".join([*hosts[:MOST_HOSTS], *rest])
-    return replace(row, note=f"{format_count(len(links), 'link')} to", also=said)
+    text = ", ".join([*hosts[:MOST_HOSTS], *rest])
+    return replace(row, note=f"{format_count(len(links), 'link')} to", also=text)
 
 
 def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
@@ -173,13 +173,13 @@ def _build_recipient_tags(
     if outside:
         yield Tag(f"{format_count(outside, 'recipient')} outside the company")
     if hidden := _count_outside(subject, list(_list_recipients(subject, ("bcc",)))):
-        said = f"{format_count(hidden, 'hidden recipient')} (Bcc) outside the company"
-        yield Tag(said, loud=True)
-    if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
+        text = f"{format_count(hidden, 'hidden recipient')} (Bcc) outside the company"
+        yield Tag(text, loud=True)
+    if any(breaks_header(subject.value(role)) for role in ("subject", *_HEADERS)):
         yield Tag("A line break in a header can add recipients", loud=True)
     sender, answers = (
-        _find_first(subject.said("from")),
-        _find_first(subject.said("reply_to")),
+        _find_first(subject.value("from")),
+        _find_first(subject.value("reply_to")),
     )
     if answers and sender != answers:
         yield Tag("Replies go to another address", loud=True)
@@ -197,7 +197,7 @@ def _build_content_tags(subject: Subject) -> Iterator[Tag]:
     names = _list_texts(subject, "attachments")
     if any(True for name in names for _ in _list_attachment_warnings(name)):
         yield Tag("An attachment can run a program", loud=True)
-    attached = subject.said("attachments")
+    attached = subject.value("attachments")
     if attached:
         number = len(attached) if isinstance(attached, list) else 1
         yield Tag(format_count(number, "attachment"))

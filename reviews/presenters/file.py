@@ -29,7 +29,7 @@ def show(subject: Subject) -> Presentation:
     """Present the difference first; tags name everything that is not a line of text."""
     if subject.text("patch"):
         return _present_patch(subject)
-    if subject.said("content") is not None:
+    if subject.value("content") is not None:
         return _present_content(subject)
     return build_presentation(
         subject, *_build_path_tags(subject), *_build_mode_tags(subject)
@@ -37,7 +37,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def _present_content(subject: Subject) -> Presentation:
-    content, before = subject.said("content"), _find_content_before(subject)
+    content, before = subject.value("content"), _find_content_before(subject)
     if not isinstance(content, str) or _is_binary(subject, content):
         hidden = [subject.undecoded("content", _describe_binary(content))]
         return build_presentation(
@@ -84,7 +84,8 @@ def _present_patch(subject: Subject) -> Presentation:
             subject, tag, *_build_path_tags(subject), hidden=hidden
         )
     files = sorted(
-        (_build_file_change(subject, one) for one in read), key=lambda f: -len(f.marks)
+        (_build_file_change(subject, file) for file in read),
+        key=lambda f: -len(f.marks),
     )
     stated = compare.rebuild_patch(read) == patch
     view = _build_difference(
@@ -101,33 +102,33 @@ def _present_patch(subject: Subject) -> Presentation:
     )
 
 
-def _build_file_change(subject: Subject, one: PatchedFile) -> FileChange:
+def _build_file_change(subject: Subject, file: PatchedFile) -> FileChange:
     marks = [
         m
-        for path in _list_patched_paths(one)
+        for path in _list_patched_paths(file)
         for m in paths.list_path_marks(path, _find_workspace(subject))
     ]
-    marks += list(_list_header_marks(one))
+    marks += list(_list_header_marks(file))
     return FileChange(
-        one.path,
-        tuple(one.hunks),
-        was=one.old if one.old not in (one.new, "/dev/null", one.path) else "",
+        file.path,
+        tuple(file.hunks),
+        was=file.old if file.old not in (file.new, "/dev/null", file.path) else "",
         marks=tuple(dict.fromkeys(marks)),
-        headers=tuple(one.headers),
+        headers=tuple(file.headers),
     )
 
 
-def _list_patched_paths(one: PatchedFile) -> list[str]:
-    return [path for path in dict.fromkeys((one.new, one.old)) if path != "/dev/null"]
+def _list_patched_paths(file: PatchedFile) -> list[str]:
+    return [path for path in dict.fromkeys((file.new, file.old)) if path != "/dev/null"]
 
 
-def _list_header_marks(one: PatchedFile) -> Iterator[str]:
+def _list_header_marks(file: PatchedFile) -> Iterator[str]:
     """What the headers of a patch say about the file itself."""
-    modes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in one.headers}
+    modes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in file.headers}
     new = modes.get("new file mode") or modes.get("new mode") or ""
-    if "deleted file mode" in modes or one.new == "/dev/null":
+    if "deleted file mode" in modes or file.new == "/dev/null":
         yield "Deleted"
-    elif "new file mode" in modes or one.old == "/dev/null":
+    elif "new file mode" in modes or file.old == "/dev/null":
         yield "New file"
     if new.endswith(("755", "777", "775")) and modes.get("old mode") != new:
         yield "Executable"
@@ -138,25 +139,27 @@ def _list_header_marks(one: PatchedFile) -> Iterator[str]:
 def _build_fit_tags(subject: Subject, read: list[PatchedFile]) -> Iterator[Tag]:
     """Tags for old lines of the patch that differ from the file as read, or were not
     read."""
-    contents = {one.path: _find_read_content(subject, one) for one in read}
+    contents = {file.path: _find_read_content(subject, file) for file in read}
     known = {path: text.split("\n") for path, text in contents.items() if text}
     if any(
-        not compare.can_apply_hunk(hunk, known[one.path])
-        for one in read
-        for hunk in one.hunks
-        if one.path in known
+        not compare.can_apply_hunk(hunk, known[file.path])
+        for file in read
+        for hunk in file.hunks
+        if file.path in known
     ):
         yield Tag(PATCH_DOES_NOT_FIT, loud=True)
-    unread = [one for one in read if one.path not in known and one.old != "/dev/null"]
+    unread = [
+        file for file in read if file.path not in known and file.old != "/dev/null"
+    ]
     if unread:
         yield Tag("The lines around the change come from the agent")
 
 
-def _find_read_content(subject: Subject, one: PatchedFile) -> str:
+def _find_read_content(subject: Subject, file: PatchedFile) -> str:
     files = subject.read("files")
     if isinstance(files, Mapping):
-        found = files.get(one.old) or files.get(one.path)
-        return found if isinstance(found, str) else ""
+        content = files.get(file.old) or files.get(file.path)
+        return content if isinstance(content, str) else ""
     return _find_content_before(subject) or ""
 
 
@@ -186,14 +189,14 @@ def _build_path_tags(subject: Subject) -> Iterator[Tag]:
     if path:
         for mark in paths.list_path_marks(path, _find_workspace(subject)):
             yield Tag(_TAG_OF_MARK.get(mark, mark), loud=True)
-    if subject.said("target") is not None or subject.read("kind") == "symlink":
+    if subject.value("target") is not None or subject.read("kind") == "symlink":
         yield Tag("A symbolic link", loud=True)
 
 
 def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for a new executable bit, rights for everybody, or another owner."""
     mode, was = (
-        _parse_mode(subject.said("mode")),
+        _parse_mode(subject.value("mode")),
         _parse_mode(_find_known_value(subject, "mode")),
     )
     if mode is not None:
@@ -203,7 +206,7 @@ def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
             yield Tag("Runs with its owner's permissions", loud=True)
         if mode & 0o002:
             yield Tag("Everyone can write to it", loud=True)
-    owner, before = subject.said("owner"), _find_known_value(subject, "owner")
+    owner, before = subject.value("owner"), _find_known_value(subject, "owner")
     if owner is not None and owner != before:
         yield Tag("Changes the owner", loud=True)
 
@@ -260,8 +263,8 @@ def _describe_source(subject: Subject) -> str:
 
 
 def _find_content_before(subject: Subject) -> str | None:
-    found = subject.known.get(subject.path("content") or "content")
-    return found if isinstance(found, str) else None
+    content = subject.known.get(subject.path("content") or "content")
+    return content if isinstance(content, str) else None
 
 
 def _find_known_value(subject: Subject, role: str) -> Any:
@@ -274,8 +277,8 @@ def _find_target_path(subject: Subject) -> str:
 
 def _find_workspace(subject: Subject) -> str:
     """The workspace, only as the tool's reader declared it."""
-    found = subject.read("workspace")
-    return found if isinstance(found, str) else ""
+    workspace = subject.read("workspace")
+    return workspace if isinstance(workspace, str) else ""
 
 
 def _parse_mode(value: Any) -> int | None:

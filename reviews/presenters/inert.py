@@ -92,7 +92,9 @@ class TextDisplay:
     @property
     def speaks(self) -> bool:
         """Whether a folded line addresses the reviewer."""
-        return any(isinstance(one, TextLine) and one.speaks for one in self.folded)
+        return any(
+            isinstance(block, TextLine) and block.speaks for block in self.folded
+        )
 
     @property
     def blocks(self) -> tuple[TextBlock, ...]:
@@ -118,11 +120,11 @@ def build_chip(text: str, limit: int = CHIP_LENGTH) -> list[TextSegment]:
 
     A chip is part of a sentence, so the limit is halved while tokens make it too long.
     """
-    found = _clip_text(text, limit)
+    segments = _clip_text(text, limit)
     return (
         build_chip(text, limit // 2)
-        if _count_characters(found) > 2 * CHIP_LENGTH
-        else found
+        if _count_characters(segments) > 2 * CHIP_LENGTH
+        else segments
     )
 
 
@@ -146,26 +148,26 @@ def build_part_chips(parts: Sequence[str]) -> list[list[TextSegment]]:
 
 def _build_whole_part(text: str) -> list[TextSegment]:
     if len(text) <= WHOLE_LENGTH:
-        found = build_line_segments(text, chips=False)
-        if _count_characters(found) <= WHOLE_LENGTH:
-            return found
+        segments = build_line_segments(text, chips=False)
+        if _count_characters(segments) <= WHOLE_LENGTH:
+            return segments
     return build_chip(text)
 
 
-def _count_characters(found: Iterable[TextSegment]) -> int:
-    return sum(len(segment.text) for segment in found)
+def _count_characters(segments: Iterable[TextSegment]) -> int:
+    return sum(len(segment.text) for segment in segments)
 
 
 def _clip_text(text: str, limit: int) -> list[TextSegment]:
     if len(text) <= limit:
         return build_line_segments(text, chips=False)
     words, tail = unicode.WordMarker(text), limit // 4
-    found = [
+    segments = [
         *_split_text(text[: limit - tail], words, ""),
         TextSegment("cut", f"{len(text) - limit} more"),
         *_split_text(text[len(text) - tail :], words, ""),
     ]
-    return _resolve_redactions(found, chips=False)
+    return _resolve_redactions(segments, chips=False)
 
 
 def build_display(
@@ -202,8 +204,8 @@ def build_display(
 def _find_common_line(lines: Sequence[str]) -> tuple[int, str]:
     """Find the most frequent line and how often it occurs, if it is most of the
     text."""
-    said = Counter(line.strip() for line in lines if not _is_blank(line))
-    for line, count in said.most_common(1):
+    counts = Counter(line.strip() for line in lines if not _is_blank(line))
+    for line, count in counts.most_common(1):
         if count > 1 and count > len(lines) / 2:
             return count, line
     return 0, ""
@@ -224,27 +226,29 @@ def _count_rows(block: TextBlock) -> int:
 def list_text_warnings(texts: Iterable[str]) -> list[str]:
     """List what a fact tag must say about these texts."""
     segments = [
-        one for text in texts for one in build_line_segments(text, plain="\n\r\t")
+        segment
+        for text in texts
+        for segment in build_line_segments(text, plain="\n\r\t")
     ]
     hidden = any(segment.kind == "hidden" for segment in segments)
     notes = {segment.note for segment in segments} - {""}
-    said = {
+    warnings = {
         "Hidden characters": hidden,
         "Mixed alphabets": bool(notes - {unicode.DECOMPOSED}),
         "Letters in an unusual encoding": unicode.DECOMPOSED in notes,
     }
-    return [warning for warning, holds in said.items() if holds]
+    return [warning for warning, holds in warnings.items() if holds]
 
 
 def _resolve_redactions(
-    found: Iterable[TextSegment], chips: bool, same: EqualValues = NO_EQUAL_VALUES
+    segments: Iterable[TextSegment], chips: bool, same: EqualValues = NO_EQUAL_VALUES
 ) -> list[TextSegment]:
     if chips:
         return [
-            _name_equal_value(one, same) if one.kind == "redacted" else one
-            for one in found
+            _name_equal_value(segment, same) if segment.kind == "redacted" else segment
+            for segment in segments
         ]
-    return [replace(s, kind="plain") if s.kind == "redacted" else s for s in found]
+    return [replace(s, kind="plain") if s.kind == "redacted" else s for s in segments]
 
 
 def _name_equal_value(chip: TextSegment, same: EqualValues) -> TextSegment:
@@ -261,7 +265,9 @@ def _build_blocks(
     same: EqualValues,
     speaking: Collection[int],
 ) -> Iterator[TextBlock]:
-    for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
+    for blank, group in groupby(
+        enumerate(lines), key=lambda numbered: _is_blank(numbered[1])
+    ):
         run = list(group)
         if blank and len(run) >= BLANK_LINES:
             yield BlankLines(len(run), any(line.strip(" \t") for _, line in run))

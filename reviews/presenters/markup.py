@@ -73,8 +73,8 @@ class HtmlReading:
         if not self.is_read:
             return "HTML not read: not a normal email"
         counts = ((self.links, "link"), (self.images, "image"), (self.forms, "form"))
-        found = [_format_count(number, thing) for number, thing in counts if number]
-        *most, last = found or [""]
+        counted = [_format_count(number, thing) for number, thing in counts if number]
+        *most, last = counted or [""]
         left = " and ".join(filter(None, (", ".join(most), last)))
         return "HTML shown as text" + (f", without {left}" if left else "")
 
@@ -110,7 +110,7 @@ def parse_html(source: str) -> HtmlReading:
 
     Never raises: a source that cannot be parsed as HTML is returned as text.
     """
-    found = HtmlReading(hides=_HIDES.search(source) is not None)
+    reading = HtmlReading(hides=_HIDES.search(source) is not None)
     if source.count("<") > MOST_TAGS or len(_SIGNS.findall(source)) > MOST_SIGNS:
         return HtmlReading(text=source, is_read=False)
     pieces: list[str] = []
@@ -119,22 +119,22 @@ def parse_html(source: str) -> HtmlReading:
         attributes=lambda tag, name, value: name in ("href", "src", "action"),
         protocols=frozenset({"http", "https", "mailto"}),
         strip=True,
-        filters=[partial(_TextExtractor, found=found, pieces=pieces)],
+        filters=[partial(_TextExtractor, reading=reading, pieces=pieces)],
     )
     try:
         cleaner.clean(source)
     except (RecursionError, ValueError, AssertionError):
         return HtmlReading(text=source, is_read=False)
-    found.text = "".join(pieces).strip()
-    return found
+    reading.text = "".join(pieces).strip()
+    return reading
 
 
 class _TextExtractor(Filter):  # type: ignore[misc]  # bleach has no types
     """Takes the text out of bleach's token stream and passes nothing on."""
 
-    def __init__(self, source: Any, found: HtmlReading, pieces: list[str]) -> None:
+    def __init__(self, source: Any, reading: HtmlReading, pieces: list[str]) -> None:
         super().__init__(source)
-        self.found = found
+        self.reading = reading
         self.pieces = pieces
         self.skipping = 0
 
@@ -156,24 +156,24 @@ class _TextExtractor(Filter):  # type: ignore[misc]  # bleach has no types
             self.pieces.append(token["data"])
 
     def _open(self, token: Mapping[str, Any]) -> None:
-        name, found = token["name"], self.found
+        name, reading = token["name"], self.reading
         self.skipping += name in _SKIPPED and token["type"] == "StartTag"
-        found.links += name == "a"
-        found.images += name in _LOADED
-        found.forms += name == "form"
+        reading.links += name == "a"
+        reading.images += name in _LOADED
+        reading.forms += name == "form"
         self.pieces += "\n" if name in _BREAKS else ""
         for url in token["data"].values():
             host = parse_host(url)
-            if host and host not in found.hosts:
-                found.hosts.append(host)
+            if host and host not in reading.hosts:
+                reading.hosts.append(host)
 
 
 def has_misleading_link(text: str, ours: Collection[str] = ()) -> bool:
     """Whether a link leads to another host than its text names, or hides its host
     behind another one. Of a text that is not itself an address only the names of
     `ours` count, because `manual.pdf` is no host."""
-    links = [(found[1], found[2]) for found in _ANCHOR.finditer(text)]
-    links += [(found[2], found[1]) for found in _MARKDOWN_LINK.finditer(text)]
+    links = [(match[1], match[2]) for match in _ANCHOR.finditer(text)]
+    links += [(match[2], match[1]) for match in _MARKDOWN_LINK.finditer(text)]
     return _USER_AS_HOST.search(decode_text(text)) is not None or any(
         _is_misleading(decode_text(target), _MARKUP.sub("", shown), ours)
         for target, shown in links
@@ -183,10 +183,14 @@ def has_misleading_link(text: str, ours: Collection[str] = ()) -> bool:
 def _is_misleading(target: str, shown: str, ours: Collection[str]) -> bool:
     is_address = _SHOWN_HOST.search(shown) is not None
     named = [
-        one for one in list_domains(shown)[:_SHOWN_HOSTS] if is_address or one in ours
+        domain
+        for domain in list_domains(shown)[:_SHOWN_HOSTS]
+        if is_address or domain in ours
     ]
     host = next(iter(list_domains(_PATH.sub("", target))), "")
-    return bool(named and host) and not any(is_same_owner(host, one) for one in named)
+    return bool(named and host) and not any(
+        is_same_owner(host, domain) for domain in named
+    )
 
 
 # What follows the host of an address.

@@ -114,17 +114,17 @@ def _build_limit_tags(subject: Subject, amount: Money, limit: Limit) -> Iterator
     The amounts of this call exceed it together, nearly reach it, or exceed it together
     with earlier calls.
     """
-    said, most = format_money(limit.money), limit.money.minor
+    limited, most = format_money(limit.money), limit.money.minor
     if limit.measure:
         if _find_measured_sum(subject, limit.measure) > most:
-            yield Tag(f"{humanise_name(limit.measure)}: above {said}", loud=True)
+            yield Tag(f"{humanise_name(limit.measure)}: above {limited}", loud=True)
         return
     if amount.minor > most:
-        yield Tag(f"Above {said}", loud=True)
+        yield Tag(f"Above {limited}", loud=True)
     elif amount.minor * 100 >= most * NEAR_LIMIT_PERCENT:
-        yield Tag(f"Just under {said}", loud=True)
-    elif any(found > most for found in _list_sums(subject)):
-        yield Tag(f"Above {said} together with earlier ones", loud=True)
+        yield Tag(f"Just under {limited}", loud=True)
+    elif any(total > most for total in _list_sums(subject)):
+        yield Tag(f"Above {limited} together with earlier ones", loud=True)
 
 
 def _build_payee_figures(subject: Subject) -> Iterator[SizeFigure]:
@@ -135,8 +135,8 @@ def _build_payee_figures(subject: Subject) -> Iterator[SizeFigure]:
     ending = re.sub(r"\s", "", account)[-4:]
     plain = len(account) > 8 and ending.isascii() and ending.isalnum()
     notes = [f"account ending {ending}" if plain else "", _describe_history(subject)]
-    said = " · ".join(note for note in notes if note)
-    yield SizeFigure("To", payee or account, said, untrusted=True)
+    note = " · ".join(note for note in notes if note)
+    yield SizeFigure("To", payee or account, note, untrusted=True)
 
 
 def _describe_history(subject: Subject) -> str:
@@ -158,8 +158,8 @@ def _find_usual_range(subject: Subject, amount: Money) -> tuple[int, int]:
     zeros."""
     if subject.fact("usual_high_currency") != amount.currency:
         return 0, 0
-    found = subject.fact("usual_low"), subject.fact("usual_high")
-    low, high = (value if isinstance(value, int) else 0 for value in found)
+    facts = subject.fact("usual_low"), subject.fact("usual_high")
+    low, high = (value if isinstance(value, int) else 0 for value in facts)
     return low, high
 
 
@@ -173,9 +173,9 @@ def _build_limited_sums(subject: Subject, amount: Money) -> Iterator[SizeFigure]
     limits = {limit.measure: limit for limit in subject.definition.limits}
     totals = subject.facts.get("sum")
     names = totals if isinstance(totals, Mapping) else {}
-    found = [name for name, total in names.items() if isinstance(total, int)]
+    measures = [name for name, total in names.items() if isinstance(total, int)]
     # Amounts in several currencies have no sum.
-    for name, pair in zip(found, build_rolling_sums(subject), strict=False):
+    for name, pair in zip(measures, build_rolling_sums(subject), strict=False):
         limit = limits.get(name)
         if limit and limit.currency == amount.currency:
             yield replace(pair, note=f"of {format_money(limit.money)}, {pair.note}")
@@ -184,14 +184,14 @@ def _build_limited_sums(subject: Subject, amount: Money) -> Iterator[SizeFigure]
 
 
 def _list_sums(subject: Subject) -> list[int]:
-    found = subject.facts.get("sum")
-    values = found.values() if isinstance(found, Mapping) else ()
+    sums = subject.facts.get("sum")
+    values = sums.values() if isinstance(sums, Mapping) else ()
     return [value for value in values if isinstance(value, int)]
 
 
 def _find_measured_sum(subject: Subject, name: str) -> int:
-    found = subject.facts.get("sum")
-    value = found.get(name) if isinstance(found, Mapping) else 0
+    sums = subject.facts.get("sum")
+    value = sums.get(name) if isinstance(sums, Mapping) else 0
     return value if isinstance(value, int) else 0
 
 
@@ -271,30 +271,30 @@ def _list_shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]
 
 def _build_headline_values(subject: Subject, amount: Money) -> dict[str, SentencePart]:
     """The arguments of the headline as Counterseal reads them, for the sentence."""
-    found = format_money(amount).rpartition(" ")[::2]
-    pairs = zip(_list_headline_paths(subject), found, strict=False)
+    figures = format_money(amount).rpartition(" ")[::2]
+    pairs = zip(_list_headline_paths(subject), figures, strict=False)
     return {path: ValuePart(text, untrusted=False) for path, text in pairs}
 
 
 def _list_headline_paths(subject: Subject) -> tuple[str, ...]:
     """The paths of the arguments with the headline's amount and currency."""
-    found = subject.headline
-    return (found[0].amount, found[0].currency) if found else ()
+    headline = subject.headline
+    return (headline[0].amount, headline[0].currency) if headline else ()
 
 
 def _merge_amount_parts(parts: tuple[SentencePart, ...]) -> tuple[SentencePart, ...]:
     """Merge an amount and its currency side by side into one value: `899.00 USD`."""
-    found: list[SentencePart] = []
+    merged: list[SentencePart] = []
     for part in parts:
-        if _can_merge_part(found, part):
-            found[-2:] = [ValuePart(f"{found[-2].text} {part.text}", untrusted=False)]
+        if _can_merge_part(merged, part):
+            merged[-2:] = [ValuePart(f"{merged[-2].text} {part.text}", untrusted=False)]
         else:
-            found.append(part)
-    return tuple(found)
+            merged.append(part)
+    return tuple(merged)
 
 
-def _can_merge_part(found: list[SentencePart], part: SentencePart) -> bool:
-    if len(found) < 2 or found[-1] != TextPart(" "):
+def _can_merge_part(merged: list[SentencePart], part: SentencePart) -> bool:
+    if len(merged) < 2 or merged[-1] != TextPart(" "):
         return False
-    ours = [piece for piece in (found[-2], part) if isinstance(piece, ValuePart)]
+    ours = [piece for piece in (merged[-2], part) if isinstance(piece, ValuePart)]
     return len(ours) == 2 and not any(piece.untrusted for piece in ours)

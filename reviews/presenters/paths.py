@@ -42,18 +42,18 @@ _WHOLE_DIRECTORIES = frozenset(
 def list_path_marks(path: str, workspace: str = "") -> list[str]:
     """List reasons to look closer at this path, the gravest first, in Counterseal's
     words."""
-    found = []
+    marks = []
     if len(path) > LONGEST:
-        found.append("Longer than a path")
+        marks.append("Longer than a path")
         path = path[-LONGEST:]
     if is_outside_workspace(path, workspace):
-        found.append("Outside the workspace")
-    for pattern, said in ((_SECRET, "Secret"), (_CI, "CI file")):
+        marks.append("Outside the workspace")
+    for pattern, mark in ((_SECRET, "Secret"), (_CI, "CI file")):
         if pattern.search(_normalise_path(path)):
-            found.append(said)
-    if "CI file" not in found and _CONFIG.search(_normalise_path(path)):
-        found.append("Configuration")
-    return found
+            marks.append(mark)
+    if "CI file" not in marks and _CONFIG.search(_normalise_path(path)):
+        marks.append("Configuration")
+    return marks
 
 
 def is_outside_workspace(path: str, workspace: str = "") -> bool:

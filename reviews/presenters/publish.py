@@ -30,7 +30,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def _build_text_views(subject: Subject) -> Iterator[DedicatedView]:
-    text = subject.said("text")
+    text = subject.value("text")
     if not isinstance(text, str):
         return
     reading = markup.parse_html(text) if markup.is_html(text) else None

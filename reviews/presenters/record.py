@@ -35,7 +35,7 @@ def show_deletion(subject: Subject) -> Presentation:
     record = {
         n: value for n, value in (subject.before or {}).items() if n != COUNT_FIELD
     }
-    write = subject.as_read if record else subject.told
+    write = subject.as_read if record else subject.cell_in_words
     change = replace(subject.comparison, cell=write).change
     named = [
         ValueRow(subject.label(leaf.path), leaf.path, subject.cell(leaf))
@@ -46,7 +46,7 @@ def show_deletion(subject: Subject) -> Presentation:
         Tag("Deletes", loud=True),
         *build_affected_tags(subject),
         changes=tuple(
-            change(one, None) for one in collect_leaves(record) or subject.leaves
+            change(leaf, None) for leaf in collect_leaves(record) or subject.leaves
         ),
         other=tuple(named) if record else (),
         unchanged=(),
@@ -66,15 +66,15 @@ def build_personal_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for changed fields about a person, a hint that goes by field
     names."""
     changed = [change.path for change in subject.rows.changes]
-    found = {path for path in changed if is_personal_name(path)}
-    if found:
-        yield Tag(f"Personal data: {format_count(len(found), 'field')}")
+    personal = {path for path in changed if is_personal_name(path)}
+    if personal:
+        yield Tag(f"Personal data: {format_count(len(personal), 'field')}")
 
 
 def _add_utc_note(row: ValueRow) -> ValueRow:
     """Note the time in UTC on a moment with an offset."""
-    said = moments.format_in_utc(row.cell.text) if row.cell.kind == "text" else ""
-    return replace(row, note=said) if said else row
+    note = moments.format_in_utc(row.cell.text) if row.cell.kind == "text" else ""
+    return replace(row, note=note) if note else row
 
 
 def _build_emptied_tags(subject: Subject) -> Iterator[Tag]:
@@ -84,8 +84,8 @@ def _build_emptied_tags(subject: Subject) -> Iterator[Tag]:
     stays = [change.path for change in changes if change.kind != "removed"]
     emptied = sum(
         not any(
-            is_path_within(change.path, one) or is_path_within(one, change.path)
-            for one in stays
+            is_path_within(change.path, path) or is_path_within(path, change.path)
+            for path in stays
         )
         for change in changes
         if change.kind == "removed"

@@ -147,8 +147,8 @@ def _build_host_tags(subject: Subject, parts: Any) -> Iterator[Tag]:
             else f"{_format_method(method)} to a new host"
         )
         yield Tag(new, loud=True)
-    for said in _list_host_warnings(parts):
-        yield Tag(said, loud=True)
+    for warning in _list_host_warnings(parts):
+        yield Tag(warning, loud=True)
 
 
 def _format_method(method: str) -> str:

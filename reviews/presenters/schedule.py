@@ -56,13 +56,13 @@ def _is_backwards(starts: datetime | None, ends: datetime | None) -> bool:
 
 def _add_utc_note(row: ValueRow) -> ValueRow:
     """Note the time in UTC on a moment with an offset."""
-    said = moments.format_in_utc(row.cell.text)
-    return replace(row, note=said) if said else row
+    note = moments.format_in_utc(row.cell.text)
+    return replace(row, note=note) if note else row
 
 
 def _add_guest_warning(subject: Subject, row: ValueRow) -> ValueRow:
     """Warn of a guest who is in none of the tool's recipient classes."""
-    forms = [one.when for one in subject.definition.classes or ()]
+    forms = [recipients.when for recipients in subject.definition.classes or ()]
     known = [form for form in forms if isinstance(form, Recipients)]
     guest = "@" in row.cell.text
     ours = any(f.matches({f.recipients[0]: [row.cell.text]}) for f in known)

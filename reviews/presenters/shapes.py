@@ -124,7 +124,7 @@ class Cell:
         return replace(self, text=self.raw, raw="", at=None) if self.raw else self
 
     @property
-    def said(self) -> str:
+    def typed_text(self) -> str:
         """Text and type in one string, for places that have no room for a badge."""
         return f"{self.text} ({self.badge})" if self.badge else self.text
 

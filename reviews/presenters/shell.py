@@ -93,7 +93,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def _parse_command_text(subject: Subject) -> ParsedCommand:
-    text = subject.said("command")
+    text = subject.value("command")
     if not isinstance(text, str):
         return ParsedCommand(doubts=["There is no readable command."])
     return parse_command(text, subject.before or {})
@@ -101,22 +101,22 @@ def _parse_command_text(subject: Subject) -> ParsedCommand:
 
 def _parse_argv(subject: Subject) -> ParsedCommand:
     """Parse words that no shell reads: the program receives each exactly as given."""
-    first, rest = subject.said("command"), subject.said("argv")
+    first, rest = subject.value("command"), subject.value("argv")
     words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
     if not words or not all(isinstance(word, str) for word in words):
         return ParsedCommand(doubts=["The command contains parts that are not text."])
     simple = shell_lexer.SimpleCommand(
         "", words=[shell_lexer.ShellWord(w, w, w) for w in words]
     )
-    found = ParsedCommand(words=words)
-    _add_step(simple, found, subject.before or {}, depth=0)
+    parsed = ParsedCommand(words=words)
+    _add_step(simple, parsed, subject.before or {}, depth=0)
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
-        found.doubts.append(
+        parsed.doubts.append(
             "The tool does not declare whether a shell runs the command."
         )
     if not _is_list(rest):
-        found.doubts.append("The command is not a list.")
-    return found
+        parsed.doubts.append("The command is not a list.")
+    return parsed
 
 
 def parse_command(
@@ -126,48 +126,48 @@ def parse_command(
 
     Never raises: a line that cannot be parsed has its reason in `problem`.
     """
-    found = ParsedCommand()
+    parsed = ParsedCommand()
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
-        found.doubts.append("It contains hidden characters.")
-        found.warns.append("Hidden characters")
+        parsed.doubts.append("It contains hidden characters.")
+        parsed.warns.append("Hidden characters")
     try:
         simples = shell_lexer.parse_simple_commands(text)
     except shell_lexer.UnreadableCommand as error:
-        found.problem = f"Not decoded: {error}."
-        found.doubts.append(found.problem)
-        found.warns.append("Not decoded")
+        parsed.problem = f"Not decoded: {error}."
+        parsed.doubts.append(parsed.problem)
+        parsed.warns.append("Not decoded")
         as_bash = ParsedCommand()
         for simple in error.as_bash:
             _add_step(simple, as_bash, declared, depth)
-        found.warns += as_bash.warns
-        found.hosts += as_bash.hosts
-        return found
+        parsed.warns += as_bash.warns
+        parsed.hosts += as_bash.hosts
+        return parsed
     if not simples:
-        found.doubts.append("There is no readable command.")
+        parsed.doubts.append("There is no readable command.")
     for simple in simples:
-        _add_step(simple, found, declared, depth)
-    return found
+        _add_step(simple, parsed, declared, depth)
+    return parsed
 
 
 def _add_step(
     simple: shell_lexer.SimpleCommand,
-    found: ParsedCommand,
+    parsed: ParsedCommand,
     declared: Mapping[str, Any],
     depth: int,
 ) -> None:
     fed = simple.joined in ("|", "|&")
     watched = shell_warnings.inspect_command(simple, fed=fed)
     tokens = tuple(_build_step_tokens(simple, watched, declared))
-    joined = _JOIN_PHRASES[simple.joined].format(n=len(found.steps))
-    found.steps.append(CommandStep(joined, tokens))
-    found.doubts += watched.doubts
-    found.hosts += [host for host in watched.hosts if host not in found.hosts]
-    found.warns += [warn for token in tokens for warn in token.warns]
+    joined = _JOIN_PHRASES[simple.joined].format(n=len(parsed.steps))
+    parsed.steps.append(CommandStep(joined, tokens))
+    parsed.doubts += watched.doubts
+    parsed.hosts += [host for host in watched.hosts if host not in parsed.hosts]
+    parsed.warns += [warn for token in tokens for warn in token.warns]
     for title, text in _collect_embedded_code(simple, watched):
-        _parse_embedded_code(title, text, found, declared, depth)
+        _parse_embedded_code(title, text, parsed, declared, depth)
     for redirect in simple.redirects:
         if redirect.body is not None:
-            _add_heredoc(redirect, simple, found, declared, depth)
+            _add_heredoc(redirect, simple, parsed, declared, depth)
 
 
 def _collect_embedded_code(
@@ -181,25 +181,29 @@ def _collect_embedded_code(
 
 
 def _parse_embedded_code(
-    title: str, text: str, found: ParsedCommand, declared: Mapping[str, Any], depth: int
+    title: str,
+    text: str,
+    parsed: ParsedCommand,
+    declared: Mapping[str, Any],
+    depth: int,
 ) -> None:
     """Parse a command inside the command into steps of its own."""
     if depth >= MAX_DEPTH:
-        found.inside.append(EmbeddedText(title, text, problem="Not opened: too deep."))
-        found.doubts.append("Commands are nested too deep.")
+        parsed.inside.append(EmbeddedText(title, text, problem="Not opened: too deep."))
+        parsed.doubts.append("Commands are nested too deep.")
         return
     inner = parse_command(text, declared, depth + 1)
-    found.inside.append(EmbeddedText(title, text, tuple(inner.steps), inner.problem))
-    found.inside += inner.inside
-    found.doubts += inner.doubts
-    found.warns += inner.warns
-    found.hosts += [host for host in inner.hosts if host not in found.hosts]
+    parsed.inside.append(EmbeddedText(title, text, tuple(inner.steps), inner.problem))
+    parsed.inside += inner.inside
+    parsed.doubts += inner.doubts
+    parsed.warns += inner.warns
+    parsed.hosts += [host for host in inner.hosts if host not in parsed.hosts]
 
 
 def _add_heredoc(
     redirect: shell_lexer.Redirection,
     simple: shell_lexer.SimpleCommand,
-    found: ParsedCommand,
+    parsed: ParsedCommand,
     declared: Mapping[str, Any],
     depth: int,
 ) -> None:
@@ -208,12 +212,12 @@ def _add_heredoc(
         shell_warnings.FOREIGN_TEXT
         in shell_warnings.inspect_command(simple, fed=True).doubts
     ):
-        _parse_embedded_code("Runs this text in a shell", body, found, declared, depth)
-        found.doubts.append("Its text is run as commands.")
+        _parse_embedded_code("Runs this text in a shell", body, parsed, declared, depth)
+        parsed.doubts.append("Its text is run as commands.")
         return
-    found.inside.append(EmbeddedText("Input text", body))
+    parsed.inside.append(EmbeddedText("Input text", body))
     if not redirect.target.quoted and any(char in body for char in "$`"):
-        found.doubts.append(shell_warnings.MARK_DOUBTS["variable"])
+        parsed.doubts.append(shell_warnings.MARK_DOUBTS["variable"])
 
 
 def _build_step_tokens(
@@ -297,7 +301,7 @@ def _build_sentence_values(
 
 def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
     for role, label in (("host", "On"), ("user", "As"), ("cwd", "In")):
-        value = subject.said(role) or subject.read(role)
+        value = subject.value(role) or subject.read(role)
         if isinstance(value, str) and value:
             yield SizeFigure(label, value, "", untrusted=True)
 
@@ -305,34 +309,35 @@ def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
 def _build_warning_tags(read: ParsedCommand) -> Iterator[Tag]:
     """Tags for the gravest warnings, once each; the words themselves show all of
     them."""
-    found = sorted(dict.fromkeys(read.warns), key=_rank_warning)
-    for said in found[:MOST_TAGS]:
-        yield Tag(said, loud=True)
-    if len(found) > MOST_TAGS:
+    warnings = sorted(dict.fromkeys(read.warns), key=_rank_warning)
+    for warning in warnings[:MOST_TAGS]:
+        yield Tag(warning, loud=True)
+    if len(warnings) > MOST_TAGS:
         yield Tag(
-            f"{format_count(len(found) - MOST_TAGS, 'more warning')} below", loud=True
+            f"{format_count(len(warnings) - MOST_TAGS, 'more warning')} below",
+            loud=True,
         )
     if read.hosts:
         yield Tag(f"Connects to {format_count(len(read.hosts), 'place')}")
 
 
-def _rank_warning(said: str) -> int:
+def _rank_warning(warning: str) -> int:
     order = (
         *("Destr", "Delet", "Format", "May delete", "A whole", "A disk", "Drop"),
         *("Discard", "Rewrites", "Overwrites"),
     )
-    starts = [n for n, word in enumerate(order) if said.startswith(word)]
-    quiet = said.startswith(("Glob", "A script", "Hides", "In somebody", "Asks"))
+    starts = [n for n, word in enumerate(order) if warning.startswith(word)]
+    quiet = warning.startswith(("Glob", "A script", "Hides", "In somebody", "Asks"))
     return starts[0] if starts else 20 + quiet
 
 
 def _find_declared(declared: Mapping[str, Any], name: str, key: str) -> Any:
-    found = declared.get(name)
-    return found.get(key) if isinstance(found, Mapping) else None
+    values = declared.get(name)
+    return values.get(key) if isinstance(values, Mapping) else None
 
 
-def _deduplicate_warnings(found: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found))
+def _deduplicate_warnings(warnings: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(warnings))
 
 
 def _is_list(value: Any) -> bool:

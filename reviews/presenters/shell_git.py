@@ -101,9 +101,9 @@ _PLAIN_SETTINGS = re.compile(
 def _parse_rules() -> dict[str, list[tuple[str, frozenset[str]]]]:
     rules: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for line in _RULE_LINES.strip().splitlines():
-        said, commands, signs = line.split(": ", 2)
+        warning, commands, signs = line.split(": ", 2)
         for command in commands.split():
-            rule = RUNS_OTHER if said == "Runs another" else said
+            rule = RUNS_OTHER if warning == "Runs another" else warning
             rules.setdefault(command, []).append((rule, frozenset(signs.split())))
     return rules
 
@@ -133,8 +133,8 @@ def list_git_warnings(name: str, rest: Sequence[str]) -> Iterator[tuple[int, str
     words = [name.removeprefix("git-"), *rest] if name != "git" else rest[at:]
     if words:
         shift = at if name == "git" else -1
-        for place, said in _list_command_warnings(words[0], words[1:]):
-            yield place + shift, said
+        for place, warning in _list_command_warnings(words[0], words[1:]):
+            yield place + shift, warning
 
 
 def _list_command_warnings(
@@ -143,11 +143,11 @@ def _list_command_warnings(
     rules = _RULES.get(command, [])
     if not rules and command not in _QUIET.split():
         yield 0, UNKNOWN_PROGRAM
-    for said, signs in rules:
+    for warning, signs in rules:
         if "*" in signs:
-            yield 0, said
+            yield 0, warning
         for place in _find_signs(command, rest, signs):
-            yield place, said
+            yield place, warning
 
 
 def _find_signs(command: str, rest: Sequence[str], signs: frozenset[str]) -> list[int]:

@@ -151,7 +151,7 @@ class _Lexer:
         self.text = text
         self.at = 0
         self.waiting: list[Redirection] = []  # heredocs whose bodies follow this line
-        self.found = [SimpleCommand("")]
+        self.simples = [SimpleCommand("")]
         self.words = 0
         self.difference = ""  # how the shells differ, where bash's reading is known
 
@@ -160,12 +160,15 @@ class _Lexer:
             self._next()
         if self.waiting:
             raise UnreadableCommand("the end of a here-document is missing")
-        if self.found[-1].joined in ("&&", "||", "|", "|&") and not self.found[-1].runs:
-            raise UnreadableCommand(f"nothing follows {self.found[-1].joined}")
-        found = [simple for simple in self.found if not simple.is_empty]
+        if (
+            self.simples[-1].joined in ("&&", "||", "|", "|&")
+            and not self.simples[-1].runs
+        ):
+            raise UnreadableCommand(f"nothing follows {self.simples[-1].joined}")
+        commands = [simple for simple in self.simples if not simple.is_empty]
         if self.difference:
-            raise UnreadableCommand(self.difference, found)
-        return found
+            raise UnreadableCommand(self.difference, commands)
+        return commands
 
     def _next(self) -> None:
         char = self.text[self.at]
@@ -174,7 +177,7 @@ class _Lexer:
         elif self.text.startswith("\\\n", self.at):
             self.at += 2
         elif char == "#":
-            self.found[-1].comments.append(self._until("\n"))
+            self.simples[-1].comments.append(self._until("\n"))
         elif not (self._redirect("") or self._operator()):
             self._take(self._word())
 
@@ -191,7 +194,7 @@ class _Lexer:
         return False
 
     def _join(self, operator: str) -> None:
-        last = self.found[-1]
+        last = self.simples[-1]
         last.background = operator == "&"
         if operator == "\n":
             self._heredocs()
@@ -199,7 +202,7 @@ class _Lexer:
                 return
         elif not last.runs:
             raise UnreadableCommand(f"nothing precedes {operator}")
-        self.found.append(SimpleCommand(operator))
+        self.simples.append(SimpleCommand(operator))
 
     def _redirect(self, number: str) -> bool:
         if self.text.startswith(("<(", ">("), self.at):
@@ -214,12 +217,12 @@ class _Lexer:
             self.difference = f"shells interpret {sign} differently"
         while gap := _GAP.match(self.text, self.at):
             self.at = gap.end()
-        found = Redirection(match[0], self._word(), number)
-        if not found.target.raw:
+        redirection = Redirection(match[0], self._word(), number)
+        if not redirection.target.raw:
             raise UnreadableCommand("a redirection has no target")
         if match[0] in ("<<", "<<-"):
-            self.waiting.append(found)
-        self.found[-1].redirects.append(found)
+            self.waiting.append(redirection)
+        self.simples[-1].redirects.append(redirection)
         return True
 
     def _check_whole(self, operator: str) -> None:
@@ -243,7 +246,7 @@ class _Lexer:
         self.waiting = []
 
     def _take(self, word: ShellWord) -> None:
-        simple = self.found[-1]
+        simple = self.simples[-1]
         self.words += 1
         if self.words > MOST_WORDS:
             raise UnreadableCommand(f"it has more than {MOST_WORDS} words")
@@ -379,9 +382,9 @@ class _Lexer:
         end = self.text.find(sign, self.at)
         if end < 0 and needed:
             raise UnreadableCommand("a quote is never closed")
-        found = self.text[self.at : end if end >= 0 else len(self.text)]
-        self.at += len(found)
-        return found
+        text = self.text[self.at : end if end >= 0 else len(self.text)]
+        self.at += len(text)
+        return text
 
 
 def _has_brace_expansion(bare: str) -> bool:

@@ -60,8 +60,8 @@ Connects to the network: curl wget nc ncat netcat socat telnet ssh scp sftp rsyn
 Connects to the network: aria2c lftp http https xh dig nslookup host ping mail sendmail
 """
 _PROGRAMS = {
-    name: said
-    for said, _, names in (
+    name: warning
+    for warning, _, names in (
         line.partition(": ") for line in _PROGRAM_WARNINGS.splitlines()
     )
     for name in names.split()
@@ -197,7 +197,9 @@ _RULED_PROGRAMS = re.compile(
         ["git(-.*)?", *(programs for programs, _, _ in _RULES if programs != ".*")]
     )
 )
-_COMPILED_RULES = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
+_COMPILED_RULES = tuple(
+    (re.compile(p), re.compile(a), warning) for p, a, warning in _RULES
+)
 _HOOKS = re.compile(
     r"--compress-program.*|--pre(=.*)?|--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
     r"|--rsh.*|--unzip-command.*|--exec.*|-exec(dir)?|-ok(dir)?|--eval.*|alias\..*"
@@ -251,26 +253,26 @@ class CommandFindings:
 
 def inspect_command(simple: SimpleCommand, *, fed: bool = False) -> CommandFindings:
     """Inspect one simple command; `fed` says that it reads another's output."""
-    found = CommandFindings()
+    findings = CommandFindings()
     for place, word in enumerate(simple.words):
-        found.words[place] = list(_list_word_warnings(word))
+        findings.words[place] = list(_list_word_warnings(word))
     for place, redirect in enumerate(simple.redirects):
-        found.redirects[place] = list(_list_redirect_warnings(redirect))
+        findings.redirects[place] = list(_list_redirect_warnings(redirect))
     for place, word in enumerate(simple.assigns):
-        found.assigns[place] = ["Changes how programs run"] * bool(
+        findings.assigns[place] = ["Changes how programs run"] * bool(
             _RISKY_VARIABLES.match(word.text)
         )
-    _inspect_programs(simple.words, found, fed=fed or _has_input_redirect(simple))
-    found.hosts = list(_list_hosts(simple))
+    _inspect_programs(simple.words, findings, fed=fed or _has_input_redirect(simple))
+    findings.hosts = list(_list_hosts(simple))
     for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
-        found.doubts += [
-            said for mark, said in MARK_DOUBTS.items() if mark in word.marks
+        findings.doubts += [
+            doubt for mark, doubt in MARK_DOUBTS.items() if mark in word.marks
         ]
         if len(word.text) > MOST_LETTERS:
-            found.doubts.append(TOO_LONG)
+            findings.doubts.append(TOO_LONG)
         else:
-            found.doubts += [ENCODED] * is_encoded_word(word.text)
-    return found
+            findings.doubts += [ENCODED] * is_encoded_word(word.text)
+    return findings
 
 
 def _truncate_word(text: str) -> str:
@@ -297,7 +299,7 @@ def parse_program_name(word: ShellWord) -> str:
 
 
 def _inspect_programs(
-    words: Sequence[ShellWord], found: CommandFindings, *, fed: bool
+    words: Sequence[ShellWord], findings: CommandFindings, *, fed: bool
 ) -> None:
     """Inspect the program and those that it is told to run in turn.
 
@@ -307,37 +309,37 @@ def _inspect_programs(
     starts = list(_list_program_places(words))
     for place, end in pairwise([*starts, len(words)]):
         name = parse_program_name(words[place])
-        said = found.words[place]
-        said += [_PROGRAMS[name]] if name in _PROGRAMS else []
-        said += ["A script: its content is not shown"] * _is_script(words[place])
+        warnings = findings.words[place]
+        warnings += [_PROGRAMS[name]] if name in _PROGRAMS else []
+        warnings += ["A script: its content is not shown"] * _is_script(words[place])
         if words[place].quoted or words[place].marks:
-            said.append("The program's name is disguised")
-        said += ["Starts a shell"] * bool(_SHELLS.fullmatch(name))
+            warnings.append("The program's name is disguised")
+        warnings += ["Starts a shell"] * bool(_SHELLS.fullmatch(name))
         known = _is_known_program(name) or (place and _RULED_PROGRAMS.fullmatch(name))
-        said += [UNKNOWN_PROGRAM] * (not said and not known)
+        warnings += [UNKNOWN_PROGRAM] * (not warnings and not known)
         last = max(end, min(place + OPTION_WINDOW, len(words))) if place else len(words)
-        _inspect_arguments(name, words, range(place + 1, last), found)
-        _inspect_interpreter(words[place : place + OPTION_WINDOW], found, fed=fed)
+        _inspect_arguments(name, words, range(place + 1, last), findings)
+        _inspect_interpreter(words[place : place + OPTION_WINDOW], findings, fed=fed)
 
 
 def _inspect_arguments(
-    name: str, words: Sequence[ShellWord], places: range, found: CommandFindings
+    name: str, words: Sequence[ShellWord], places: range, findings: CommandFindings
 ) -> None:
     rest = [words[place].text for place in places]
     for place, text in zip(places, rest, strict=True):
-        found.words[place] += _list_argument_warnings(name, text)
+        findings.words[place] += _list_argument_warnings(name, text)
     seen = [_truncate_word(text) for text in rest]
     if _HOOK_PROGRAMS.fullmatch(name) and any(map(_HOOKS.fullmatch, seen)):
-        found.doubts.append(RUNS_OTHER)
+        findings.doubts.append(RUNS_OTHER)
     if _TEXT_TOOLS.fullmatch(name) and any(map(_TEXT_TOOL_CODE.search, seen)):
-        found.doubts.append(OTHER_LANGUAGE)
+        findings.doubts.append(OTHER_LANGUAGE)
     if shell_git.is_git(name):
-        for place, said in shell_git.list_git_warnings(name, seen):
-            found.words[places.start + place].append(said)
-            found.doubts += [said] * (said == RUNS_OTHER)
+        for place, warning in shell_git.list_git_warnings(name, seen):
+            findings.words[places.start + place].append(warning)
+            findings.doubts += [warning] * (warning == RUNS_OTHER)
     if name == "uniq" and sum(not re.match(r"-|\d+$", text) for text in seen) > 1:
-        found.words[places.stop - 1].append(OVERWRITES)
-    found.codes += _list_shell_code(name, rest)
+        findings.words[places.stop - 1].append(OVERWRITES)
+    findings.codes += _list_shell_code(name, rest)
 
 
 def _list_program_places(words: Sequence[ShellWord]) -> Iterator[int]:
@@ -363,23 +365,23 @@ def _list_program_places(words: Sequence[ShellWord]) -> Iterator[int]:
 
 
 def _inspect_interpreter(
-    words: Sequence[ShellWord], found: CommandFindings, *, fed: bool
+    words: Sequence[ShellWord], findings: CommandFindings, *, fed: bool
 ) -> None:
     name = parse_program_name(words[0])
     texts = [word.text for word in words[1:]]
     if name in ("eval", "source", ".", "trap", "alias"):
-        found.doubts.append(FOREIGN_TEXT)
+        findings.doubts.append(FOREIGN_TEXT)
     shell = _SHELLS.fullmatch(name)
     if not shell and not _LANGUAGES.fullmatch(name):
         return
     codes = [n for n, text in enumerate(texts) if re.fullmatch(r"-\w*[ceEr]|/c", text)]
     operands = [text for text in texts if not text.startswith("-")]
     if shell and codes and len(texts) > codes[0] + 1:
-        found.codes.append(texts[codes[0] + 1])
+        findings.codes.append(texts[codes[0] + 1])
     elif codes or "-" in texts:
-        found.doubts.append(OTHER_LANGUAGE)
+        findings.doubts.append(OTHER_LANGUAGE)
     elif fed or "-s" in texts or not operands:
-        found.doubts.append(FOREIGN_TEXT)
+        findings.doubts.append(FOREIGN_TEXT)
 
 
 def _list_shell_code(name: str, rest: Sequence[str]) -> Iterator[str]:
@@ -402,8 +404,8 @@ def _list_shell_code(name: str, rest: Sequence[str]) -> Iterator[str]:
 
 def _list_argument_warnings(name: str, text: str) -> list[str]:
     return [
-        said
-        for programs, arguments, said in _COMPILED_RULES
+        warning
+        for programs, arguments, warning in _COMPILED_RULES
         if programs.fullmatch(name) and arguments.fullmatch(_truncate_word(text))
     ]
 
@@ -444,7 +446,7 @@ def _list_redirect_warnings(redirect: Redirection) -> Iterator[str]:
 
 
 def _has_input_redirect(simple: SimpleCommand) -> bool:
-    return any(one.operator.startswith("<") for one in simple.redirects)
+    return any(redirect.operator.startswith("<") for redirect in simple.redirects)
 
 
 def _is_known_program(name: str) -> bool:
@@ -465,7 +467,7 @@ def _is_script(word: ShellWord) -> bool:
 
 
 def _list_hosts(simple: SimpleCommand) -> Iterator[str]:
-    given = [*simple.words[1:], *(one.target for one in simple.redirects)]
+    given = [*simple.words[1:], *(redirect.target for redirect in simple.redirects)]
     for word in given:
         match = _ADDRESS.search(_truncate_word(word.text))
         if match:

@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.simplify import simplify
 
 from .arguments import is_personal_name
-from .common import Subject, build_presentation, format_count
+from .common import Subject, build_loud_tags, build_presentation, format_count
 from .record import build_affected_tags
 from .shapes import Cell, Presentation, Tag, ValueRow
 from .views import GroupView
@@ -179,18 +179,19 @@ def show(subject: Subject) -> Presentation:
     """Present what each statement does; the text itself is shown whole below."""
     text = subject.text("statement")
     try:
-        found = parse_statements(text)
+        statements = parse_statements(text)
     except UnreadableStatement as error:
         why = f"Not decoded: {error}."
         return build_presentation(
             subject,
             Tag("The statement was not decoded", loud=True),
-            *(Tag(said, loud=True) for said in list_effects(text)),
+            *(Tag(effect, loud=True) for effect in list_effects(text)),
             *build_affected_tags(subject),
             hidden=[subject.undecoded("statement", why)],
         )
     groups = [
-        _build_statement_group(n, one, len(found)) for n, one in enumerate(found, 1)
+        _build_statement_group(n, statement, len(statements))
+        for n, statement in enumerate(statements, 1)
     ]
     touched = tuple(_build_touched_rows(subject))
     views = [
@@ -199,7 +200,7 @@ def show(subject: Subject) -> Presentation:
     ]
     return build_presentation(
         subject,
-        *_build_statement_tags(found, text),
+        *_build_statement_tags(statements, text),
         *build_affected_tags(subject),
         views=views,
         used=("rows", "keys"),
@@ -217,12 +218,12 @@ def parse_statements(text: str) -> list[SqlStatement]:
     _check_dialects(text)
     try:
         trees = sqlglot.parse(text, read="postgres")
-        found = [_build_statement(tree) for tree in trees if tree is not None]
+        statements = [_build_statement(tree) for tree in trees if tree is not None]
     except _PARSER_ERRORS as error:
         raise UnreadableStatement("it is not plain SQL") from error
-    if not found:
+    if not statements:
         raise UnreadableStatement("there is no statement")
-    return found
+    return statements
 
 
 def _check_dialects(text: str) -> None:
@@ -252,7 +253,7 @@ class _Token:
 
 
 def _list_tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
+    tokens: list[_Token] = []
     line = True
     for match in _TOKENS.finditer(text[:MOST_CHARACTERS]):
         if match["gap"]:
@@ -262,23 +263,23 @@ def _list_tokens(text: str) -> list[_Token]:
         after = text[match.end() : match.end() + 100].lstrip()
         name = word or (match["quoted"] or "").strip('"`')
         called = after.startswith("(")
-        found.append(_Token(word.upper() or sign, bool(word), called, name, line))
+        tokens.append(_Token(word.upper() or sign, bool(word), called, name, line))
         line = False
-    return found
+    return tokens
 
 
 def list_effects(text: str) -> list[str]:
     """What the statements of an undecoded text do, by the words that begin them."""
     tokens = _list_tokens(text)
     hidden = set(_list_hidden_places(tokens))
-    found = []
+    effects = []
     for place, token in enumerate(tokens):
         before = tokens[place - 1].text if place else ";"
         if token.is_word and (before in _OPENS.split() or place in hidden):
-            found.append(find_head([one.text for one in tokens[place : place + 5]]))
-    found += [said for pattern, said in _PHRASES if pattern.search(text)]
-    found += list(_list_function_effects(tokens))
-    return [said for said in dict.fromkeys(found) if said]
+            effects.append(find_head([word.text for word in tokens[place : place + 5]]))
+    effects += [effect for pattern, effect in _PHRASES if pattern.search(text)]
+    effects += list(_list_function_effects(tokens))
+    return [effect for effect in dict.fromkeys(effects) if effect]
 
 
 def find_head(words: Sequence[str]) -> str:
@@ -316,11 +317,11 @@ def _list_hidden_places(tokens: Sequence[_Token]) -> Iterator[int]:
 
 def _list_outer_verbs(tokens: Sequence[_Token]) -> list[str]:
     """The verbs of statements that stand outside all brackets."""
-    depth, found = 0, []
+    depth, verbs = 0, []
     for token in tokens:
         depth += (token.text == "(") - (token.text == ")")
-        found += [token.text] * (depth == 0 and token.text in _MAIN)
-    return found
+        verbs += [token.text] * (depth == 0 and token.text in _MAIN)
+    return verbs
 
 
 def _goes_on(tokens: Sequence[_Token], place: int, start: int) -> bool:
@@ -332,7 +333,7 @@ def _goes_on(tokens: Sequence[_Token], place: int, start: int) -> bool:
     if first == "WITH" and before == ")" and word in _MAIN:
         return not _list_outer_verbs(tokens[start:place])
     if first == "ALTER" and word in ("ALTER", "DROP", "SET"):
-        following = [one.text for one in tokens[place + 1 : place + 2]]
+        following = [part.text for part in tokens[place + 1 : place + 2]]
         return bool(following and following[0] in _ALTER_PARTS.split())
     return before in _GOES_ON.split()
 
@@ -346,21 +347,24 @@ def _build_statement(tree: exp.Expr) -> SqlStatement:
         tuple(sorted(dict.fromkeys(kinds), key=order.index)),
         tuple(dict.fromkeys(_list_tables(tree))),
         tuple(dict.fromkeys(_list_written_columns(writes))),
-        " AND ".join(one.this.sql("postgres") for one in where),
+        " AND ".join(clause.this.sql("postgres") for clause in where),
         any(_is_unbounded(node) for node in writes),
-        tuple(dict.fromkeys(one.name for one in tree.find_all(exp.Anonymous))),
+        tuple(dict.fromkeys(call.name for call in tree.find_all(exp.Anonymous))),
         tuple(dict.fromkeys(_list_overwrites(tree, writes))),
-        sum(isinstance(one.expression, exp.Null) for one in _list_assignments(writes)),
+        sum(
+            isinstance(assignment.expression, exp.Null)
+            for assignment in _list_assignments(writes)
+        ),
         isinstance(tree, exp.Alter) and tree.find(exp.Drop) is not None,
     )
 
 
 def _list_kinds(node: exp.Expr) -> Iterator[str]:
-    found = [name for kind, name in _STATEMENT_KINDS.items() if isinstance(node, kind)]
+    kinds = [name for kind, name in _STATEMENT_KINDS.items() if isinstance(node, kind)]
     program = isinstance(node, exp.Create) and node.args.get("kind") not in _CREATABLE
-    if not found or program:
+    if not kinds or program:
         raise UnreadableStatement("it is an unsupported kind of statement")
-    yield found[0]
+    yield kinds[0]
     if isinstance(node, exp.Select) and node.args.get("into"):
         yield "CREATE"
     if isinstance(node, exp.Merge) and "THEN DELETE" in node.sql("postgres"):
@@ -368,12 +372,14 @@ def _list_kinds(node: exp.Expr) -> Iterator[str]:
 
 
 def _list_overwrites(tree: exp.Expr, writes: Sequence[exp.Expr]) -> Iterator[str]:
-    conflicts = [one for one in tree.find_all(exp.OnConflict) if one.expressions]
+    conflicts = [
+        conflict for conflict in tree.find_all(exp.OnConflict) if conflict.expressions
+    ]
     if conflicts:
         yield "Overwrites rows that exist already"
-    if any(isinstance(one, exp.Merge) for one in writes):
+    if any(isinstance(write, exp.Merge) for write in writes):
         yield "Changes rows that exist already"
-    if any(one.args.get("into") for one in tree.find_all(exp.Select)):
+    if any(select.args.get("into") for select in tree.find_all(exp.Select)):
         yield "Writes the result into a new table"
     if isinstance(tree, exp.Create) and tree.args.get("replace"):
         yield "Replaces what has this name"
@@ -459,7 +465,7 @@ def _write_opposite(part: exp.Expr) -> str:
 
 
 def _list_tables(tree: exp.Expr) -> Iterator[str]:
-    ours = {one.alias for one in tree.find_all(exp.CTE)}
+    ours = {query.alias for query in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         name = ".".join(part.name for part in table.parts)
         if name and name not in ours:
@@ -467,44 +473,44 @@ def _list_tables(tree: exp.Expr) -> Iterator[str]:
 
 
 def _list_assignments(written: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
-    for one in written:
-        if isinstance(one, exp.Update):
-            yield from (e for e in one.expressions if isinstance(e, exp.EQ))
-        elif isinstance(one, exp.Insert) and one.args.get("conflict"):
-            given = one.args["conflict"].expressions
+    for write in written:
+        if isinstance(write, exp.Update):
+            yield from (e for e in write.expressions if isinstance(e, exp.EQ))
+        elif isinstance(write, exp.Insert) and write.args.get("conflict"):
+            given = write.args["conflict"].expressions
             yield from (e for e in given if isinstance(e, exp.EQ))
 
 
 def _list_written_columns(written: Sequence[exp.Expr]) -> Iterator[str]:
-    for one in _list_assignments(written):
-        yield one.this.name
+    for assignment in _list_assignments(written):
+        yield assignment.this.name
     for node in written:
         if isinstance(node, exp.Insert) and isinstance(node.this, exp.Schema):
             yield from (column.name for column in node.this.expressions)
 
 
-def _build_statement_group(number: int, one: SqlStatement, of: int) -> GroupView:
+def _build_statement_group(number: int, statement: SqlStatement, of: int) -> GroupView:
     title = "The statement" if of == 1 else f"Statement {number} of {of}"
-    said = [
-        ("Kind", ", with ".join(one.kinds), _list_grave_warnings(one)),
-        ("Tables", ", ".join(one.tables) or "none", ()),
-        ("Writes", ", ".join(one.columns), ()),
-        ("Only where", one.condition or "", ()),
-        ("Calls", ", ".join(one.functions), ("A function can do anything",)),
+    lines = [
+        ("Kind", ", with ".join(statement.kinds), _list_grave_warnings(statement)),
+        ("Tables", ", ".join(statement.tables) or "none", ()),
+        ("Writes", ", ".join(statement.columns), ()),
+        ("Only where", statement.condition or "", ()),
+        ("Calls", ", ".join(statement.functions), ("A function can do anything",)),
     ]
     rows = [
         ValueRow(label, f"statement.{number}.{label}", Cell(text), warns=warns)
-        for label, text, warns in said
+        for label, text, warns in lines
         if text
     ]
     return GroupView(title, tuple(rows), f"read as PostgreSQL reads it; {OTHERWISE}")
 
 
-def _list_grave_warnings(one: SqlStatement) -> tuple[str, ...]:
-    found = [_GRAVE[kind] for kind in one.kinds if kind in _GRAVE]
-    if one.is_unbounded:
-        found.append(EVERY_ROW)
-    return (*found, *one.overwrites)
+def _list_grave_warnings(statement: SqlStatement) -> tuple[str, ...]:
+    warnings = [_GRAVE[kind] for kind in statement.kinds if kind in _GRAVE]
+    if statement.is_unbounded:
+        warnings.append(EVERY_ROW)
+    return (*warnings, *statement.overwrites)
 
 
 def _build_touched_rows(subject: Subject) -> Iterator[ValueRow]:
@@ -516,22 +522,30 @@ def _build_touched_rows(subject: Subject) -> Iterator[ValueRow]:
             yield ValueRow("Key", f"read.keys[{number}]", Cell(str(key)))
 
 
-def _build_statement_tags(found: list[SqlStatement], text: str) -> Iterator[Tag]:
-    nulls = sum(one.nulls for one in found)
-    names = {name for one in found for name in one.columns if is_personal_name(name)}
-    kinds = {kind for one in found for kind in one.kinds}
-    for holds, said in (
-        (any(one.is_unbounded for one in found), EVERY_ROW),
+def _build_statement_tags(statements: list[SqlStatement], text: str) -> Iterator[Tag]:
+    nulls = sum(statement.nulls for statement in statements)
+    names = {
+        name
+        for statement in statements
+        for name in statement.columns
+        if is_personal_name(name)
+    }
+    kinds = {kind for statement in statements for kind in statement.kinds}
+    functions = any(statement.functions for statement in statements)
+    yield from build_loud_tags(
+        (any(statement.is_unbounded for statement in statements), EVERY_ROW),
         *((kind in kinds, grave) for kind, grave in _GRAVE.items()),
-        (any(one.drops for one in found), "Drops a column or more"),
+        (any(statement.drops for statement in statements), "Drops a column or more"),
         (nulls, f"Empties {format_count(nulls, 'column')}"),
-        *((True, said) for one in found for said in one.overwrites),
-        (any(one.functions for one in found), "Calls a function of the database"),
-        *((True, said) for said in _list_function_effects(_list_tokens(text))),
-        (len(found) > 1, f"{len(found)} statements in one"),
-    ):
-        if holds:
-            yield Tag(said, loud=True)
+        *(
+            (True, effect)
+            for statement in statements
+            for effect in statement.overwrites
+        ),
+        (functions, "Calls a function of the database"),
+        *((True, effect) for effect in _list_function_effects(_list_tokens(text))),
+        (len(statements) > 1, f"{len(statements)} statements in one"),
+    )
     if _AMBIGUOUS.search(text):
         yield Tag(f"Quotes or ||: {OTHERWISE}")
     if names:

@@ -108,10 +108,10 @@ class WordMarker:
     def __init__(self, text: str) -> None:
         self.foreign_prose = False
         if not text.isascii():
-            found = [m[0] for m in _WORD.finditer(text) if not m[0].isascii()]
+            words = [m[0] for m in _WORD.finditer(text) if not m[0].isascii()]
             # Real prose has letters that no Latin letter resembles.
             self.foreign_prose = any(
-                _has_foreign_letters(w) and not _is_all_lookalikes(w) for w in found
+                _has_foreign_letters(w) and not _is_all_lookalikes(w) for w in words
             )
 
     def mark(self, run: str) -> Iterator[tuple[str, str]]:
@@ -360,10 +360,10 @@ def decode_text(text: str) -> str:
     references, quoted-printable and backslash escapes, also one inside the other."""
     for _ in range(_MOST_ENCODINGS):
         before = text
-        text = _REFERENCE.sub(lambda found: html.unescape(found[0]), text)
-        text = _PERCENT_RUN.sub(lambda found: _decode_bytes(found[0], "%"), text)
+        text = _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
+        text = _PERCENT_RUN.sub(lambda match: _decode_bytes(match[0], "%"), text)
         text = _SOFT_BREAK.sub("", text)
-        text = _QUOTED_RUN.sub(lambda found: _decode_bytes(found[0], "="), text)
+        text = _QUOTED_RUN.sub(lambda match: _decode_bytes(match[0], "="), text)
         text = _ESCAPE.sub(_decode_escape, text)
         if text == before:
             break
@@ -372,7 +372,7 @@ def decode_text(text: str) -> str:
 
 def decode_names(text: str) -> str:
     """The text as `decode_text` decodes it, with punycode in letters as well."""
-    return _PUNYCODE.sub(lambda found: _decode_label(found[0]), decode_text(text))
+    return _PUNYCODE.sub(lambda match: _decode_label(match[0]), decode_text(text))
 
 
 def _decode_label(label: str) -> str:
@@ -382,17 +382,17 @@ def _decode_label(label: str) -> str:
 
 def _decode_bytes(run: str, sign: str) -> str:
     """The characters of a run of bytes in hexadecimal; the run if they are none."""
-    found = bytes.fromhex(run.replace(sign, ""))
+    decoded = bytes.fromhex(run.replace(sign, ""))
     try:
-        return found.decode()
+        return decoded.decode()
     except UnicodeDecodeError:
         return run
 
 
-def _decode_escape(found: re.Match[str]) -> str:
-    code = int(next(filter(None, found.groups())), 16)
+def _decode_escape(match: re.Match[str]) -> str:
+    code = int(next(filter(None, match.groups())), 16)
     is_character = code < 0x110000 and not 0xD800 <= code < 0xE000
-    return chr(code) if is_character else found[0]
+    return chr(code) if is_character else match[0]
 
 
 # What every encoding begins with.
@@ -411,7 +411,9 @@ def list_domains(text: str) -> tuple[str, ...]:
     if "." not in text and text.isascii() and not _ENCODING.search(text):
         return ()
     forms = dict.fromkeys((text, decode_text(text)))
-    return tuple(dict.fromkeys(one for form in forms for one in _find_domains(form)))
+    return tuple(
+        dict.fromkeys(domain for form in forms for domain in _find_domains(form))
+    )
 
 
 def _find_domains(text: str) -> Iterator[str]:
@@ -426,8 +428,8 @@ def list_imitations(texts: Iterable[str], ours: Collection[str]) -> tuple[str, .
     """The domains in these texts that look like one of `ours`, each once."""
     if not ours:
         return ()
-    found = dict.fromkeys(one for text in texts for one in list_domains(text))
-    return tuple(one for one in found if is_imitation(one, ours))
+    domains = dict.fromkeys(domain for text in texts for domain in list_domains(text))
+    return tuple(domain for domain in domains if is_imitation(domain, ours))
 
 
 def is_imitation(domain: str, ours: Iterable[str]) -> bool:
@@ -493,14 +495,14 @@ def _fold_skeleton(domain: str) -> str:
     return _fold_pairs(compute_skeleton(domain).casefold())
 
 
-def _is_one_edit_apart(one: str, other: str) -> bool:
+def _is_one_edit_apart(name: str, other: str) -> bool:
     """Whether two names are equal or one edit apart.
 
     One edit is one letter more, less, different or swapped with its neighbour.
     """
     start = 0
-    while one[start : start + 1] == other[start : start + 1] != "":
+    while name[start : start + 1] == other[start : start + 1] != "":
         start += 1
-    left, right = one[start:], other[start:]
+    left, right = name[start:], other[start:]
     swapped = left[1::-1] + left[2:]
     return right in (left, left[1:], swapped) or right[1:] in (left, left[1:])

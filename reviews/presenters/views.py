@@ -70,8 +70,8 @@ class CommandView:
 
     @property
     def lines(self) -> int:
-        steps = [*self.steps, *(step for one in self.inside for step in one.steps)]
-        texts = [one.text for one in self.inside if not one.steps]
+        steps = [*self.steps, *(step for text in self.inside for step in text.steps)]
+        texts = [text.text for text in self.inside if not text.steps]
         words = sum(len(step.tokens) for step in steps)
         return words + sum(text.count("\n") + 1 for text in texts)
 
@@ -105,13 +105,13 @@ class Hunk:
 
         The side-by-side layout puts the lines of one run next to each other.
         """
-        found: list[tuple[bool, list[DiffLine]]] = []
+        runs: list[tuple[bool, list[DiffLine]]] = []
         for line in self.lines:
             changes = line.kind in ("removed", "added")
-            if not found or found[-1][0] != changes:
-                found.append((changes, []))
-            found[-1][1].append(line)
-        return found
+            if not runs or runs[-1][0] != changes:
+                runs.append((changes, []))
+            runs[-1][1].append(line)
+        return runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class DifferenceView:
 
     @property
     def lines(self) -> int:
-        return sum(one.added + one.removed for one in self.files)
+        return sum(file.added + file.removed for file in self.files)
 
 
 DedicatedView = GroupView | CommandView | DifferenceView

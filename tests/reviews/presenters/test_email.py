@@ -265,4 +265,4 @@ def test_a_message_is_new_and_not_compared():
 
 def test_nobody_in_bcc_is_said_in_one_word():
     (bcc,) = [row for row in show().other if row.path == "bcc"]
-    assert bcc.cell.said == "none"
+    assert bcc.cell.typed_text == "none"

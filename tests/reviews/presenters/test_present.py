@@ -247,8 +247,8 @@ class TestChanges:
             (change,) = present_effect(definition, {"n": 1}, before={"n": "1"}).changes
             assert change.before is not None
             assert change.after is not None
-            assert change.before.said == was
-            assert change.after.said == "1 (number)"
+            assert change.before.typed_text == was
+            assert change.after.typed_text == "1 (number)"
 
     @pytest.mark.parametrize(
         ("read", "told"),
@@ -260,7 +260,10 @@ class TestChanges:
         facts, before = {"before": {"labels": read}}, {"labels": read, "city": "Ur"}
         shown = present_effect(definition, {"city": "Uruk"}, before=before, facts=facts)
         moved = [c for c in shown.changes if c.path == "labels"]
-        said = [(c.before and c.before.said, c.after and c.after.said) for c in moved]
+        said = [
+            (c.before and c.before.typed_text, c.after and c.after.typed_text)
+            for c in moved
+        ]
         assert said == ([told] if told else [])
         assert ("labels" in [row.path for row in shown.now]) is not bool(told)
 
@@ -512,13 +515,13 @@ def test_what_is_empty_in_a_record_is_none(nothing):
     shown = present_effect(
         define("record", review={"facts": ["carrier"]}), ARGS, before=record
     )
-    assert row(shown.top, "carrier").cell.said == "none"
-    assert row(shown.changes, "order_id").before.said == "none"
+    assert row(shown.top, "carrier").cell.typed_text == "none"
+    assert row(shown.changes, "order_id").before.typed_text == "none"
     (change,) = present_effect(define("record"), {"v": None}, before={"v": ""}).changes
     assert change.before
     assert change.after
-    assert change.before.said == " (empty text)"
-    assert change.after.said == "none (nothing)"
+    assert change.before.typed_text == " (empty text)"
+    assert change.after.typed_text == "none (nothing)"
 
 
 WORDED = {

@@ -21,8 +21,8 @@ def compare(older, args, **parts):
         (
             one.kind,
             one.label,
-            one.before and one.before.said,
-            one.after and one.after.said,
+            one.before and one.before.typed_text,
+            one.after and one.after.typed_text,
         )
         for one in found
     ]
@@ -57,7 +57,7 @@ def test_an_argument_that_a_view_states_is_compared_too():
     )
     newer = older | {"cmd": "rm -rf /"}
     (found,) = compare_versions(build_argument_subject(definition, newer, older))
-    assert (found.path, found.after and found.after.said) == ("cmd", "rm -rf /")
+    assert (found.path, found.after and found.after.typed_text) == ("cmd", "rm -rf /")
 
 
 def test_entries_of_a_list_that_stay_in_order_have_no_row():
