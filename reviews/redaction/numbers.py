@@ -48,7 +48,8 @@ _ISSUERS = re.compile(
     r"|3[47]\d{13}|(?:36|38|39|30[0-5]\d?)\d{11,16}|35(?:2[89]|[3-8]\d)\d{12,15}"
     r"|(?:6011|65\d\d|64[4-9]\d|62\d\d)\d{12,15}|(?:50|5[6-9]|6\d)\d{14,17}"
 )
-_CARD_LENGTHS = range(13, 20)
+_SHORTEST_CARD, _LONGEST_CARD = 13, 19  # digits
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # of a digit, the digits added up
 
 
 def find_cards(view: str) -> Iterator[Span]:
@@ -61,7 +62,7 @@ def find_cards(view: str) -> Iterator[Span]:
             yield from _find_cards_in_run(digits, run.start())
     for match in _GROUPED.finditer(view):
         number = re.sub(r"\D", "", match.group())
-        if _is_card(number):
+        if _ISSUERS.fullmatch(number) and luhn.is_valid(number):
             yield Span(*match.span(), CARD, number)
     for match in _CARD_LABEL.finditer(view):
         yield Span(*match.span(1), CARD, re.sub(r"\D", "", match[1]))
@@ -72,21 +73,30 @@ def _find_cards_in_run(run: str, offset: int) -> Iterator[Span]:
     digits = "".join(run[start:end] for start, end in groups)
     counted = [0, *accumulate(end - start for start, end in groups)]
     ends = {count: groups[n][1] for n, count in enumerate(counted[1:])}
+    sums = [_sum_digits(digits, parity) for parity in (0, 1)]
     taken = 0
-    for n, (start, _) in enumerate(groups):
-        if counted[n] < taken or digits[counted[n]] not in "23456":
+    for (start, _), first in zip(groups, counted, strict=False):
+        if first < taken or digits[first] not in "23456":
             continue
-        for length in reversed(_CARD_LENGTHS):
-            stop = counted[n] + length
-            if stop in ends and _is_card(digits[counted[n] : stop]):
-                number = digits[counted[n] : stop]
+        for stop in range(first + _LONGEST_CARD, first + _SHORTEST_CARD - 1, -1):
+            total = sums[stop % 2]
+            if stop not in ends or (total[stop] - total[first]) % 10:
+                continue
+            if _ISSUERS.fullmatch(digits, first, stop):
+                number = digits[first:stop]
                 yield Span(offset + start, offset + ends[stop], CARD, number)
                 taken = stop
                 break
 
 
-def _is_card(number: str) -> bool:
-    return bool(_ISSUERS.fullmatch(number)) and luhn.is_valid(number)
+def _sum_digits(digits: str, parity: int) -> list[int]:
+    """Luhn's sums of the digits before each place, if the digits at places of this
+    parity are doubled: a run may have a possible card at each of its digits."""
+    values = (
+        _DOUBLED[int(digit)] if place % 2 == parity else int(digit)
+        for place, digit in enumerate(digits)
+    )
+    return [0, *accumulate(values)]
 
 
 # ---- IBAN (ISO 13616)

@@ -447,8 +447,9 @@ def test_any_text_is_answered(text):
 
 
 HOSTILE = [
-    "a", "1", "1 ", "@", "a@", "a@a.", "1-", "+1 ", "4 1 1 1 ", "4111 1111 1111 1111 ",
-    "123 main ", "1 A ", "password: ", "password is ", '"', "\\n", "eyJ",
+    "a", "1", "1 ", "4 ", "@", "a@", "a@a.", "1-", "+1 ", "4 1 1 1 ",
+    "4111 1111 1111 1111 ", "123 main ", "1 A ",
+    "password: ", "password is ", '"', "\\n", "eyJ",
     "eyJaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "GB82 ", "zip ", "12345 ",
     "SW1A 1AA ", "address: ",
     "\u200b", "ﬁ", "\uff41", "at dot ", "a at b dot c ", " ", "\n", "Aa ", "Calle de ",
