@@ -23,7 +23,7 @@ from journal import canonical, ids
 from journal.errors import DomainError
 
 from . import addresses, own_ports
-from .addresses import NotAllowed, NotSent, Resolver, Target
+from .addresses import NotAllowed, NotSent, Resolver
 from .connection import Deadline, PinnedBackend
 
 __all__ = [
@@ -82,23 +82,13 @@ def post_signed_json(
     Raises `NotAllowed`, `NotSent`, `NoUsableAnswer`. Caller holds no
     transaction: a slow service would keep its locks.
     """
-    deadline = Deadline(timeout)
-    target = addresses.parse_url(url)
     body = encode_payload(payload)
-    pinned = addresses.resolve_allowed(
-        target,
-        networks=settings.COUNTERSEAL.webhook_networks,
-        resolve=resolve,
-        timeout=timeout,
-    )
     ours = [settings.COUNTERSEAL.webhook_secret]
-    signed = {
-        **(headers or {}),
-        **build_signature_headers(body, message or ids.new("m"), ours),
-    }
-    with _classify_failures(PinnedBackend(pinned, deadline), target) as wire:
-        status, raw = _send_request(wire, target, signed, body, limit)
-    return WebhookReply(status, _decode_reply(status, raw))
+    signed = build_signature_headers(body, message or ids.new("m"), ours)
+    sent = {**(headers or {}), **signed}
+    with _open_post(url, body, sent, timeout=timeout, resolve=resolve) as response:
+        raw = _read_body(response, limit)
+    return WebhookReply(response.status, _decode_reply(response.status, raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +118,13 @@ def send_webhook_event(
     first. `message` and `timeout` are as in `post_signed_json`, and it raises the same
     errors. Caller holds no transaction.
     """
-    deadline = Deadline(timeout)
-    target, networks = addresses.parse_url(url), settings.COUNTERSEAL.callback_networks
-    own_ports.check_target(target, networks=networks)
-    pinned = addresses.resolve_allowed(
-        target, networks=networks, resolve=resolve, timeout=timeout
-    )
-    own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
-    signed = {**(headers or {}), **build_signature_headers(body, message, secrets)}
-    with (
-        _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
-        _open_stream(wire, target, signed, body) as response,
-    ):
-        heads = {name.lower(): value for name, value in response.headers}
-        later = heads.get(b"retry-after", b"").decode("latin1")
-        return WebhookReceipt(response.status, later[:64])
+    sent = {**(headers or {}), **build_signature_headers(body, message, secrets)}
+    with _open_post(
+        url, body, sent, timeout=timeout, resolve=resolve, foreign=True
+    ) as response:
+        return WebhookReceipt(
+            response.status, _read_header(response, b"retry-after", 64)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,40 +145,24 @@ def post_body(
     *,
     timeout: float,
     foreign: bool = False,
-    limit: int = REPLY_LIMIT,
     resolve: Resolver = addresses.look_up_host,
 ) -> HttpReply:
     """Send `body` with these headers to the service of a notification channel and
     return the answer, whatever its status.
 
     `foreign` says that somebody outside the deployment wrote the address, so that it
-    gets the checks of an agent's endpoint. `timeout`, `limit` and the errors are as in
+    gets the checks of an agent's endpoint. `timeout` and the errors are as in
     `post_signed_json`. Caller holds no transaction.
     """
-    deadline = Deadline(timeout)
-    target = addresses.parse_url(url)
-    counterseal = settings.COUNTERSEAL
-    networks = (
-        counterseal.callback_networks if foreign else counterseal.webhook_networks
-    )
-    if foreign:
-        own_ports.check_target(target, networks=networks)
-    pinned = addresses.resolve_allowed(
-        target, networks=networks, resolve=resolve, timeout=timeout
-    )
-    if foreign:  # guard: push-own-answers
-        own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
     sent = {"Accept-Encoding": "identity", "User-Agent": "Counterseal", **headers}
-    with (
-        _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
-        _open_stream(wire, target, sent, body) as response,
-    ):
-        heads = {name.lower(): value for name, value in response.headers}
+    with _open_post(
+        url, body, sent, timeout=timeout, resolve=resolve, foreign=foreign
+    ) as response:
         return HttpReply(
             response.status,
-            heads.get(b"retry-after", b"").decode("latin1")[:64],
-            heads.get(b"location", b"").decode("latin1")[:250],
-            _read_body(response, limit),
+            _read_header(response, b"retry-after", 64),
+            _read_header(response, b"location", 250),
+            _read_body(response, REPLY_LIMIT),
         )
 
 
@@ -227,11 +193,44 @@ def build_signature_headers(
 
 
 @contextmanager
-def _classify_failures(wire: PinnedBackend, target: Target) -> Iterator[PinnedBackend]:
-    """Turn errors of the connection into `NoUsableAnswer` if any byte of the request
-    may have been sent, else into `NotSent`."""
+def _open_post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    timeout: float,
+    resolve: Resolver,
+    foreign: bool = False,
+) -> Iterator[httpcore2.Response]:
+    """Check an address, POST to it, and give the answer whose body is still to be read.
+
+    Turns errors of the connection into `NoUsableAnswer` if any byte of the request may
+    have been sent, else into `NotSent`.
+    """
+    deadline = Deadline(timeout)
+    target = addresses.parse_url(url)
+    counterseal = settings.COUNTERSEAL
+    networks = (
+        counterseal.callback_networks if foreign else counterseal.webhook_networks
+    )
+    if foreign:
+        own_ports.check_target(target, networks=networks)
+    pinned = addresses.resolve_allowed(
+        target, networks=networks, resolve=resolve, timeout=timeout
+    )
+    if foreign:  # guard: push-own-answers
+        own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
+    wire = PinnedBackend(pinned, deadline)
+    address = httpcore2.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path
+    )
+    heads = [("Host", target.authority), *headers.items()]
     try:
-        yield wire
+        with (
+            httpcore2.ConnectionPool(network_backend=wire) as pool,
+            pool.stream("POST", address, headers=heads, content=body) as response,
+        ):
+            yield response
     except (httpcore2.ProtocolError, httpcore2.NetworkError, OSError) as error:
         problem = f"{type(error).__name__}: {error}"
         if wire.sent:
@@ -239,30 +238,9 @@ def _classify_failures(wire: PinnedBackend, target: Target) -> Iterator[PinnedBa
         raise NotSent(f"no connection to {target.host} ({problem})") from error
 
 
-@contextmanager
-def _open_stream(
-    wire: PinnedBackend, target: Target, headers: Mapping[str, str], body: bytes
-) -> Iterator[httpcore2.Response]:
-    url = httpcore2.URL(
-        scheme=target.scheme, host=target.host, port=target.port, target=target.path
-    )
-    heads = [("Host", target.authority), *headers.items()]
-    with (
-        httpcore2.ConnectionPool(network_backend=wire) as pool,
-        pool.stream("POST", url, headers=heads, content=body) as response,
-    ):
-        yield response
-
-
-def _send_request(
-    wire: PinnedBackend,
-    target: Target,
-    headers: Mapping[str, str],
-    body: bytes,
-    limit: int,
-) -> tuple[int, bytes]:
-    with _open_stream(wire, target, headers, body) as response:
-        return response.status, _read_body(response, limit)
+def _read_header(response: httpcore2.Response, name: bytes, most: int) -> str:
+    heads = {key.lower(): value for key, value in response.headers}
+    return heads.get(name, b"").decode("latin1")[:most]
 
 
 def _read_body(response: httpcore2.Response, limit: int) -> bytes:

@@ -488,7 +488,7 @@ GUARDS = [
     Guard(
         "a push endpoint resolves to no port of ours",
         "reviews/outbound/webhooks.py",
-        "post_body",
+        "_open_post",
         "push-own-answers",
         NEVER,
         "tests/reviews/outbound/test_own_ports.py::test_a_name_at_an_own_port_is_no_push_endpoint",
