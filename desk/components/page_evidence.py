@@ -43,6 +43,7 @@ RENDERING_SOURCES = (
     "reviews.presenters",
     "reviews.redaction",
     "desk.components.regions",
+    "reviews.effects.changes",
     "reviews.effects.describe",
     "desk.templatetags.desk",
     "desk.templatetags.inert",

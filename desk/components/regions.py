@@ -23,7 +23,7 @@ from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from policies.money import Money, format_money
 from reviews import permissions, redaction
-from reviews.effects import describe
+from reviews.effects import changes, describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
 from reviews.presenters import Presentation
@@ -75,7 +75,7 @@ class VersionChanges:
     """What differs from an older version."""
 
     number: int
-    rows: list[describe.ArgumentChange]
+    rows: list[changes.ArgumentChange]
     words: bool  # the agent's words or its evidence changed too
     cause: str = ""  # what made the version of now
     is_now = "Now"
@@ -171,7 +171,7 @@ class Regions:
             return None
         return VersionChanges(
             older.number,
-            describe.list_page_changes(older.revision, self.revision),
+            changes.list_page_changes(older.revision, self.revision),
             words=_collect_agent_words(older.revision)
             != _collect_agent_words(self.revision),
             cause=CAUSE_WORDS.get(self.sealed.cause, ""),
@@ -185,7 +185,7 @@ class Regions:
             return None
         return VersionChanges(
             first.number,
-            describe.list_page_changes(first.revision, self.revision),
+            changes.list_page_changes(first.revision, self.revision),
             words=False,
         )
 

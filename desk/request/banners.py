@@ -9,7 +9,7 @@ from functools import cached_property
 
 from journal.clock import format_time
 from journal.errors import DomainError, PreconditionFailed, StaleVersion
-from reviews.effects import describe
+from reviews.effects import changes
 from reviews.governance import readings
 from reviews.grants import uncertain
 from reviews.models import RequestVersion, StateReading
@@ -31,7 +31,7 @@ class ChangeBanner:
 
     title: str
     note: str
-    rows: Sequence[describe.ArgumentChange] = ()
+    rows: Sequence[changes.ArgumentChange] = ()
     was: str = ""  # the heading of the column with what was read
     is_now: str = ""  # the heading of the column with what is current
 
@@ -50,9 +50,7 @@ def _build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
     """The banner when another version replaced the one that was read."""
     versions = RequestVersion.objects.filter(request=loaded.request, number=read)
     before = versions.select_related("revision__tool").first()
-    rows = (
-        describe.list_page_changes(before.revision, loaded.revision) if before else []
-    )
+    rows = changes.list_page_changes(before.revision, loaded.revision) if before else []
     what = REVISED_WORDS.get(loaded.sealed.cause, "Someone changed this request")
     at = format_time(loaded.sealed.created_at)
     title = f"{what} at {at} while you were reading version {read}."

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from policies import tools
 from reviews.effects import describe
-from reviews.effects.describe import ArgumentChange, build_concealer
+from reviews.effects.changes import ArgumentChange
+from reviews.effects.describe import build_concealer
 from reviews.effects.wording import format_scalar
 from reviews.models import RequestVersion, Revision
 from reviews.presenters import Presentation, build_argument_subject

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews.effects import describe
+from reviews.effects import changes, describe
 from reviews.effects.wording import format_required_people
 from reviews.models import RequestVersion
 
@@ -71,12 +71,12 @@ class VersionPage:
         return page_evidence.load_cached_regions(regions).parts
 
     @cached_property
-    def rows(self) -> list[describe.ArgumentChange]:
+    def rows(self) -> list[changes.ArgumentChange]:
         """What the page shows differently: the arguments first, destructive changes
         before others."""
         if self.older is None:
             return []
-        return describe.list_page_changes(self.older.revision, self.sealed.revision)
+        return changes.list_page_changes(self.older.revision, self.sealed.revision)
 
     @cached_property
     def terms(self) -> list[ComparedText]:

@@ -33,15 +33,13 @@ from reviews.presenters import (
     addressed,
     build_argument_subject,
     build_unreadable_presentation,
-    compare_versions,
     moments,
     present_effect,
     unicode,
 )
 from reviews.presenters import markup as presenters_markup
-from reviews.presenters.arguments import list_enum_values
-from reviews.presenters.common import is_path_within
-from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, ValuePart
+from reviews.presenters.arguments import is_path_within, list_enum_values
+from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
 
 from .wording import flatten_value, format_people
@@ -123,15 +121,6 @@ class EvidenceItem:
         return presenters_markup.has_active_elements(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentChange:
-    """One argument that differs between two versions; None is shown as `none`."""
-
-    label: str
-    before: str | None
-    after: str | None
-
-
 CANNOT_BE_READ = "Cannot be read"
 Shown = TypeVar("Shown")
 
@@ -173,7 +162,7 @@ def present_arguments(
     revision: Revision, args: Mapping[str, Any], reading: Mapping[str, Any] | None
 ) -> Presentation:
     """Present the revision's call with these arguments, its own or those of an edit."""
-    known = collect_facts(revision, reading)
+    known, policy = collect_facts(revision, reading), revision.policy_id
     reading = reading or revision.reading
     return present_effect(
         tools.load_definition(revision.known_tool),
@@ -184,35 +173,28 @@ def present_arguments(
         conceal=build_concealer(revision),
         dry_run=reading.get("dry_run"),
         at=parse_datetime(str(reading.get("at", ""))),
-        windows=active.load_measure_windows(revision.policy_id)
-        if revision.policy_id
-        else {},
+        windows=active.load_measure_windows(policy) if policy else {},
         domains=_load_own_domains(revision),
     )
 
 
 def _load_own_domains(revision: Revision) -> Collection[str]:
     """The domains that the revision's policy declares as ours."""
-    if revision.policy_id is None:
-        return ()
-    return active.load_own_domains(revision.policy_id)
+    policy = revision.policy_id
+    return () if policy is None else active.load_own_domains(policy)
 
 
 def collect_facts(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Collect the facts of the rules.
-
-    With a newer reading they have its facts and the conflicts that follow from it.
-    """
+    """Collect the facts of the rules: with a newer reading its facts, and the conflicts
+    that follow from it."""
     stored: dict[str, Any] = revision.facts
     if reading is None or not reading.get("facts"):
         return stored
     newer = {**stored, "before": facts.parse_reader_facts(reading["facts"])}
-    contradictions = conflicts.list_conflicts(
-        tools.load_definition(revision.known_tool), newer
-    )
-    return {**newer, "conflicts": contradictions}
+    definition = tools.load_definition(revision.known_tool)
+    return {**newer, "conflicts": conflicts.list_conflicts(definition, newer)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +281,7 @@ def list_warnings(
     revision: Revision, shown: Presentation | None
 ) -> list[EffectWarning]:
     """List what the gate warns of: the one list of the page's top and of every row.
-
-    `shown` is the presentation of the revision, None for a tool that is not registered.
-    """
+    `shown` is the presentation, None for a tool that is not registered."""
     if shown is None:
         return [EffectWarning("Unknown tool"), *_list_text_warnings(revision)]
     return [*_list_text_warnings(revision), *list_effect_warnings(shown)]
@@ -309,9 +289,7 @@ def list_warnings(
 
 def list_effect_warnings(shown: Presentation) -> Iterator[EffectWarning]:
     """Warnings of the effect itself: the loud tags of its view, and a long review."""
-    for tag in shown.tags:
-        if tag.loud:
-            yield EffectWarning(tag.text)
+    yield from (EffectWarning(tag.text) for tag in shown.tags if tag.loud)
     if shown.is_long:
         yield EffectWarning(f"Long review: about {shown.minutes} min")
 
@@ -319,26 +297,23 @@ def list_effect_warnings(shown: Presentation) -> Iterator[EffectWarning]:
 def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
     """Warnings of claims that keep deciders out, and of texts that try to manipulate
     the reviewer, so that nobody has to read to the end to find them."""
-    if narrowing := _describe_narrowing(revision):
-        yield EffectWarning(narrowing, "r5")
+    if narrowed := revision.facts.get("narrowed"):  # how many, and never whom
+        barred, left = format_people(narrowed["barred"]), narrowed["left"]
+        text = f"The agent's claims bar {barred} of the queue; {left} can decide"
+        yield EffectWarning(text, "r5")
     signs = revision.text_signs
     who = "proposer" if signs and is_by_person(revision.proposal) else "agent"
-    for sign, what, place in (
-        (TextSign.ARGUMENT, "an argument", "r2"),
-        (TextSign.WORDS, f"{who} text", "r5"),
-        (TextSign.EVIDENCE, "evidence", "r6"),
+    addresses = "Possible manipulation: {} addresses the reviewer"
+    imitates = "{} names a domain that imitates one of ours"
+    for sign, text, what, place in (
+        (TextSign.ARGUMENT, addresses, "an argument", "r2"),
+        (TextSign.WORDS, addresses, f"{who} text", "r5"),
+        (TextSign.EVIDENCE, addresses, "evidence", "r6"),
+        (TextSign.WORDS_DOMAIN, imitates, f"{who} text".capitalize(), "r5"),
+        (TextSign.EVIDENCE_DOMAIN, imitates, "Evidence", "r6"),
     ):
         if sign in signs:
-            text = f"Possible manipulation: {what} addresses the reviewer"
-            yield EffectWarning(text, place)
-    for sign, what, place in (
-        (TextSign.WORDS_DOMAIN, f"{who} text".capitalize(), "r5"),
-        (TextSign.EVIDENCE_DOMAIN, "Evidence", "r6"),
-    ):
-        if sign in signs:
-            yield EffectWarning(
-                f"{what} names a domain that imitates one of ours", place
-            )
+            yield EffectWarning(text.format(what), place)
     tries = {TextSign.HIDDEN: "hidden or reversed text", TextSign.MARKUP: "HTML"}
     if attempts := " and ".join(tries[sign] for sign in tries if sign in signs):
         yield EffectWarning(f"Evidence contains {attempts}", "r6")
@@ -359,7 +334,7 @@ def find_text_signs(
     shown = [text for item in evidence for text in (item.text, item.source)]
     signs = {
         TextSign.ARGUMENT: _is_any_argument_addressed(revision),
-        TextSign.WORDS: _is_any_addressed(texts),
+        TextSign.WORDS: any(map(addressed.is_addressed_to_reviewer, texts)),
         TextSign.EVIDENCE: any(item.speaks for item in evidence),
         TextSign.HIDDEN: any(item.controls for item in evidence),
         TextSign.MARKUP: any(item.markup for item in evidence),
@@ -371,10 +346,6 @@ def find_text_signs(
     return [sign.value for sign, holds in signs.items() if holds]
 
 
-def _is_any_addressed(texts: Iterable[str]) -> bool:
-    return any(map(addressed.is_addressed_to_reviewer, texts))
-
-
 def is_by_person(proposal: Proposal) -> bool:
     """Whether a person wrote the words, in a proposal to undo an effect."""
     return proposal.source == REVERSAL_SOURCE
@@ -382,10 +353,8 @@ def is_by_person(proposal: Proposal) -> bool:
 
 def find_listed_amount(revision: Revision) -> Money | None:
     """Find the amount by which lists show and sort a revision: what it moves, else what
-    it costs by its tool's reader.
-
-    None if there is none or several, or if its page conceals the amount.
-    """
+    it costs by its tool's reader. None if there is none or several, or if its page
+    conceals the amount."""
     if revision.tool is None:
         return None
     definition = tools.load_definition(revision.tool)
@@ -397,11 +366,8 @@ def find_listed_amount(revision: Revision) -> Money | None:
 
 def _find_cost(definition: ToolDefinition, read: Any) -> Money | None:
     """The one cost among the reader's facts, as rules see them."""
-    if not isinstance(read, Mapping):
-        return None
-    costs = [
-        money for name in definition.cost_facts if (money := parse_cost(read, name))
-    ]
+    names = definition.cost_facts if isinstance(read, Mapping) else ()
+    costs = [cost for name in names if (cost := parse_cost(read, name))]
     return costs[0] if len(costs) == 1 else None
 
 
@@ -414,9 +380,7 @@ def parse_cost(read: Mapping[str, Any], name: str) -> Money | None:
 
 
 def _conceals_amount(definition: ToolDefinition) -> bool:
-    paths = [
-        path for field in definition.money for path in (field.amount, field.currency)
-    ]
+    paths = [path for pair in definition.money for path in (pair.amount, pair.currency)]
     paths += [amount.path for amount in definition.amounts if amount.path]
     hidden = definition.sensitive
     return any(is_path_within(path, name) for path in paths for name in hidden)
@@ -428,77 +392,15 @@ def build_effect_sentence(revision: Revision) -> tuple[SentencePart, ...]:
 
 
 def build_concealer(revision: Revision) -> Any:
-    """Build the function that writes the chip for a sensitive value.
-
-    The chip is keyed by agent and thread, so that people can recognise equal values.
-    """
+    """Build the function that writes the chip for a sensitive value. The chip is keyed
+    by agent and thread, so that people can recognise equal values."""
 
     def conceal(value: str) -> str:
         proposal = revision.proposal
-        return redactor.load_redactor(proposal.agent, proposal.thread).chip(
-            "sensitive", value
-        )
+        own = redactor.load_redactor(proposal.agent, proposal.thread)
+        return own.chip("sensitive", value)
 
     return conceal
-
-
-def list_changed_arguments(before: Revision, after: Revision) -> list[ArgumentChange]:
-    """List every argument that differs, destructive changes first, with their labels.
-
-    Empty for a tool that is not registered.
-    """
-    if after.tool is None:
-        return []
-    subject = build_argument_subject(
-        tools.load_definition(after.tool),
-        after.args,
-        before.args,
-        labels=after.reading.get("labels", {}),
-        conceal=build_concealer(after),
-    )
-    return [_build_argument_change(change) for change in compare_versions(subject)]
-
-
-def list_page_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
-    """List every difference between what the page shows of two revisions in our own
-    words: the arguments, then the record as it was read, figures and warnings."""
-    changes = list_changed_arguments(before, after)
-    pairs = {(change.before, change.after) for change in changes}
-    was, now = _list_shown_values(before), _list_shown_values(after)
-    more = [
-        ArgumentChange(label, was.get(label), now.get(label))
-        for label in dict.fromkeys([*now, *was])
-    ]
-    return changes + [
-        change
-        for change in more
-        if change.before != change.after and (change.before, change.after) not in pairs
-    ]
-
-
-def _list_shown_values(revision: Revision) -> dict[str, str]:
-    """What the page shows of a revision beside its arguments, by label."""
-    shown = build_presentation(revision)
-    if shown is None:
-        return {}
-    values = {row.label: row.cell.typed_text for row in (*shown.top, *shown.now)}
-    for change in shown.changes:
-        if change.before is not None:
-            values[f"{change.label} (current record)"] = change.before.typed_text
-    for figure in shown.size:
-        values.setdefault(figure.label, figure.value)
-    facts = [tag.text for tag in shown.tags if not tag.loud]
-    warnings = [warning.text for warning in list_warnings(revision, shown)]
-    values |= {"Facts": "; ".join(facts), "Warnings": "; ".join(warnings)}
-    return {label: text for label, text in values.items() if text}
-
-
-def _build_argument_change(change: FieldChange) -> ArgumentChange:
-    return ArgumentChange(
-        change.label,
-        change.before.typed_text if change.before else None,
-        change.after.typed_text if change.after else None,
-    )
 
 
 def _is_any_argument_addressed(revision: Revision) -> bool:
@@ -514,30 +416,17 @@ def _is_any_argument_addressed(revision: Revision) -> bool:
         if isinstance(leaf.value, str)
         and leaf.value not in list_enum_values(definition.arguments, leaf.path)
     ]
-    return any(
-        addressed.is_letter_addressed_to_reviewer(text)
-        if cell.outgoing
-        else addressed.is_addressed_to_reviewer(text)
-        for text, cell in cells
-        if not cell.hides
+    letters = [text for text, cell in cells if cell.outgoing and not cell.hides]
+    texts = [text for text, cell in cells if not (cell.outgoing or cell.hides)]
+    return any(map(addressed.is_letter_addressed_to_reviewer, letters)) or any(
+        map(addressed.is_addressed_to_reviewer, texts)
     )
-
-
-def _describe_narrowing(revision: Revision) -> str:
-    """How many deciders the agent's claims keep out, and never whom; empty for none."""
-    narrowed = revision.facts.get("narrowed")
-    if not narrowed:
-        return ""
-    barred, left = format_people(narrowed["barred"], "person"), narrowed["left"]
-    return f"The agent's claims bar {barred} of the queue; {left} can decide"
 
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     """List what else the agent says, by heading; every text is untrusted."""
-    claims = [
-        ("Expected result", revision.expected_outcome),
-        ("Undo", revision.reversal),
-    ]
+    claims = [("Expected result", revision.expected_outcome)]
+    claims.append(("Undo", revision.reversal))
     for other in revision.alternatives:
         action = str(other.get("action", ""))
         why_not = str(other.get("why_not", ""))
@@ -600,10 +489,8 @@ def _build_evidence_item(item: Mapping[str, Any]) -> EvidenceItem:
 
 
 def _strip_html(text: str) -> tuple[str, str]:
-    """Replace HTML with its text, and note what is left out.
-
-    A text with hidden characters stays as it is: parsing it as HTML would lose them.
-    """
+    """Replace HTML with its text, and note what is left out. A text with hidden
+    characters stays as it is: parsing it as HTML would lose them."""
     hides = any(unicode.is_hidden(char) and char not in "\r\n\t" for char in text)
     if hides or not presenters_markup.is_html_document(text):
         return text, ""
