@@ -74,15 +74,11 @@ def present_effect(
     windows: Mapping[str, timedelta] | None = None,
     domains: Collection[str] = (),
 ) -> Presentation:
-    """Build the presentation of one effect.
+    """Build the presentation of one effect; the parameters are the fields of `Subject`.
 
     `before` and `labels` come from the tool's reader, through its stored reading.
-    `facts` are the stored facts of the rules, with money in minor units. `conceal`
-    turns the JSON of a value that the schema marks sensitive into the text shown in its
-    place; it should be keyed, so that people can recognise equal values without reading
-    them. `dry_run` is the dry run as the reading stores it, and `at` is the time of the
-    reading. `windows` maps each measure of the policy to the time over which it counts,
-    and `domains` are those that the policy declares as ours.
+    `conceal` should be keyed, so that people can recognise equal values without reading
+    them.
     """
     args = sort_by_schema(args, definition.arguments)
     subject = Subject(

@@ -31,17 +31,16 @@ def show(subject: Subject) -> Presentation:
     rows = subject.listed("action")
     rows += add_row_warnings(subject.listed("who"), _list_who_warnings)
     rows += add_row_warnings(subject.listed("what"), _list_right_warnings)
-    rows += add_row_warnings(subject.listed("resource"), _list_resource_warnings)
+    rows += add_row_warnings(subject.listed("resource"), _list_wildcard_warnings)
     rows += subject.listed("until")
-    views = [
-        GroupView("Access changes", tuple(rows)),
-        *_build_effective_groups(subject),
-    ]
     tags = [Tag("Removes access", loud=True)] if takes else _build_access_tags(subject)
     return build_presentation(
         subject,
         *tags,
-        views=[view for view in views if view.rows],
+        views=[
+            GroupView("Access changes", tuple(rows)),
+            *_build_effective_groups(subject),
+        ],
         used=("effective", "effective_after"),
     )
 
@@ -75,11 +74,10 @@ def _list_who_warnings(text: str) -> Iterator[str]:
 def _list_right_warnings(text: str) -> Iterator[str]:
     if _ADMIN.search(text.casefold()):
         yield "Administrator"
-    if _WIDE.search(text.casefold()):
-        yield "Wildcard"
+    yield from _list_wildcard_warnings(text)
 
 
-def _list_resource_warnings(text: str) -> Iterator[str]:
+def _list_wildcard_warnings(text: str) -> Iterator[str]:
     if _WIDE.search(text.casefold()):
         yield "Wildcard"
 

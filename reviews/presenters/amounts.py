@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 
 def compute_total(subject: Subject) -> Money | None:
-    """Add up all its amounts; the currency is `MIXED` if they have several.
-
-    None if the action moves no amount.
-    """
-    return money.combine_amounts(
-        [amount.money for amount in subject.moved], money.MIXED
-    )
+    """Add up all its amounts; None if the action moves none. The currency is `MIXED` if
+    they have several."""
+    return money.combine_amounts([part.money for part in subject.moved], money.MIXED)
 
 
 def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
@@ -36,17 +32,12 @@ def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
     for amount in subject.definition.amounts:
         moved = [part.money for part in subject.moved if part.name == amount.name]
         if moved and not any(part.is_whole for part in moved):
-            yield _build_combined_figure(
-                _format_amount_label(subject, amount),
-                moved,
-                of_reader=bool(amount.fact),
-            )
+            label = _format_amount_label(subject, amount)
+            yield _build_combined_figure(label, moved, of_reader=bool(amount.fact))
     for sent in amounts.list_absent(subject.definition, subject.args):
         yield _build_absent_figure(subject, sent)
-    if len({amount.name for amount in subject.moved}) > 1:
-        yield _build_combined_figure(
-            "Total", [amount.money for amount in subject.moved]
-        )
+    if len({part.name for part in subject.moved}) > 1:
+        yield _build_combined_figure("Total", [part.money for part in subject.moved])
 
 
 def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFigure:
@@ -57,11 +48,8 @@ def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFig
     moved = [part.money for part in subject.moved if part.name == sent.name]
     if not sent.whole or not moved or any(part.is_whole for part in moved):
         return SizeFigure(label, money.WHOLE_WORDS, "amount not given")
-    return SizeFigure(
-        label,
-        money.WHOLE_WORDS,
-        f"amount not given, {format_money(moved[-1])} by the record",
-    )
+    note = f"amount not given, {format_money(moved[-1])} by the record"
+    return SizeFigure(label, money.WHOLE_WORDS, note)
 
 
 def _format_amount_label(subject: Subject, amount: MoneyField | Amount) -> str:
@@ -78,9 +66,8 @@ def _build_combined_figure(
         return SizeFigure(label, money.WHOLE_WORDS)
     totals = money.sum_by_currency(moved)
     sums = " and ".join(format_money(Money(n, code)) for code, n in totals.items())
-    return SizeFigure(
-        label, sums, _describe_addition(len(moved), len(totals), of_reader=of_reader)
-    )
+    note = _describe_addition(len(moved), len(totals), of_reader=of_reader)
+    return SizeFigure(label, sums, note)
 
 
 def _describe_addition(count: int, currencies: int, *, of_reader: bool) -> str:
@@ -95,24 +82,22 @@ def _describe_addition(count: int, currencies: int, *, of_reader: bool) -> str:
 
 def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
     """Build the rolling sums that the policy keeps, with this proposal and what each
-    counts.
-
-    Empty for several currencies, not added up.
-    """
-    currency, totals = _find_sum_currency(subject), subject.facts.get("sum")
-    if not currency or not isinstance(totals, Mapping):
-        return ()
+    counts. Empty for several currencies, not added up."""
+    currency = _find_sum_currency(subject)
     return tuple(
         SizeFigure(
             humanise_name(name),
-            "above every figure"
-            if total >= money.WHOLE
-            else format_money(Money(total, currency)),
+            _format_sum(total, currency),
             describe_sum_contents(subject, name),
         )
-        for name, total in totals.items()
-        if isinstance(total, int)
+        for name, total in (subject.sums if currency else {}).items()
     )
+
+
+def _format_sum(total: int, currency: str) -> str:
+    if total >= money.WHOLE:
+        return "above every figure"
+    return format_money(Money(total, currency))
 
 
 def describe_sum_contents(subject: Subject, name: str) -> str:
@@ -133,31 +118,20 @@ def describe_sum_contents(subject: Subject, name: str) -> str:
 
 
 def build_count_changes(subject: Subject) -> Iterator[FieldChange]:
-    """Build the changes of numbers that the tool declares for each call.
-
-    The number before is as read, the number after is computed. A number that was not
-    read has no row.
-    """
+    """Build the changes of numbers that the tool declares for each call: before as
+    read, after computed. A number that was not read has no row."""
     for declared in subject.definition.counts:
         was = subject.fact(declared.fact)
         if isinstance(was, int) and not isinstance(was, bool):
             now = was + declared.by
-            before, after = Cell(f"{was:,}", "number"), Cell(f"{now:,}", "number")
-            yield FieldChange(
-                "changed",
-                declared.label,
-                declared.fact,
-                before.settled,
-                after.settled,
-            )
+            before, after = (Cell(f"{n:,}", "number").settled for n in (was, now))
+            yield FieldChange("changed", declared.label, declared.fact, before, after)
 
 
 def _find_sum_currency(subject: Subject) -> str:
     """The currency of the rolling sums, as stored; empty if there is no single one."""
-    moved, stored = (
-        subject.amount() or compute_total(subject),
-        subject.facts.get("money"),
-    )
+    moved = subject.amount() or compute_total(subject)
+    stored = subject.facts.get("money")
     if isinstance(stored, Mapping) and "currency" in stored:
         return str(stored["currency"])
     return moved.currency if moved else ""

@@ -28,8 +28,12 @@ KNOWN_WORDS = {
 } | {"cmd": "command", "dir": "directory"}
 Conceal = Callable[[str], str]
 
+# What `find_value` finds where the arguments have no value.
+ABSENT = object()
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INDEX_STEP = re.compile(r"\[(\d+)\]")
+_ANY_STEP = re.compile(r"\[[^\]]*\]")
 _NUMBER = re.compile(r"(?<=[a-z]{4})(?=[1-9]\b)")
 _NUMBERED = re.compile(r"(.*\D)([1-9]\d?)")
 # Longer texts get lines of their own instead of a cell.
@@ -95,6 +99,25 @@ def _sort_names(required: Iterable[str], given: Iterable[str]) -> list[str]:
     return names
 
 
+def find_value(value: Any, path: str) -> Any:
+    """The value at a dotted path of objects, or `ABSENT`."""
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return ABSENT
+        value = value[name]
+    return value
+
+
+def is_path_within(path: str, outer: str) -> bool:
+    """Whether `path` is `outer` or lies inside it."""
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
+
+
+def drop_indexes(path: str) -> str:
+    """The path of a leaf without its places in lists: the argument as declared."""
+    return _ANY_STEP.sub("", path)
+
+
 def build_cell(value: Any, conceal: Conceal | None = None) -> Cell:
     """Build the cell of a leaf; `conceal` gives the text of a sensitive one."""
     text, kind = _describe_value(value)
@@ -128,6 +151,11 @@ def _format_nested_label(path: str, labels: Mapping[str, str]) -> str:
     head, dot, rest = path.partition(".")
     first = labels.get(head) or humanise_name(head)
     return f"{first}, {humanise_name(rest).lower()}" if dot else first
+
+
+def format_count(number: int, noun: str) -> str:
+    """A number with its noun: `1 link`, `2 links`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def humanise_name(name: str) -> str:

@@ -8,15 +8,7 @@ Pure.
 
 from __future__ import annotations
 
-import re
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -24,46 +16,49 @@ from typing import Any
 
 from policies import amounts, money
 from policies.amounts import MovedAmount
-from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
+from policies.documents import MoneyField, ToolDefinition
+from policies.effect_classes import Recipients
 
-from . import current, inert, markup, unicode
+from . import current, inert, markup, moments, unicode
 from .amounts import build_count_changes, build_rolling_sums, build_total_figures
 from .arguments import (
+    ABSENT,
     HIDDEN,
     Conceal,
     Leaf,
     build_cell,
     build_enum_words,
     collect_leaves,
+    drop_indexes,
+    find_value,
+    format_count,
     format_label,
     humanise_name,
     is_encoded_text,
     is_moment,
+    is_path_within,
     is_type_fixed,
 )
 from .compare import ComparedRows, Comparison
+from .sentence import build_sentence
 from .shapes import (
     Cell,
     DryRun,
     Presentation,
     Reversibility,
     RiskIndicator,
-    SentencePart,
     Tag,
-    TextPart,
     UninspectableArgument,
-    ValuePart,
     ValueRow,
 )
 from .views import DedicatedView, GroupView
 
 # The roles of a message's recipients. A sender is none.
 RECIPIENTS = ("to", "cc", "bcc")
-_INDEX_STEP = re.compile(r"\[[^\]]*\]")
 _REVERSIBILITIES = {
-    "reversible": Reversibility("Reversible", "back"),
-    "partly": Reversibility("Partly reversible", "partly"),
-    "irreversible": Reversibility("Irreversible", "never"),
+    "reversible": ("Reversible", "back"),
+    "partly": ("Partly reversible", "partly"),
+    "irreversible": ("Irreversible", "never"),
 }
 UNKNOWN_REVERSIBILITY = Reversibility("Unknown: treat as irreversible", "never")
 
@@ -95,6 +90,11 @@ class Subject:
     def leaves(self) -> list[Leaf]:
         return collect_leaves(self.args)
 
+    @property
+    def texts(self) -> list[str]:
+        """The leaves that are texts."""
+        return [leaf.value for leaf in self.leaves if isinstance(leaf.value, str)]
+
     @cached_property
     def own_domains(self) -> frozenset[str]:
         """The domains that the policy, or the tool itself, declares as ours."""
@@ -107,11 +107,8 @@ class Subject:
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
-        """The before-state, keyed by argument where possible.
-
-        The reader may return a value under the name of a role; it is moved to the path
-        of the argument that has this role.
-        """
+        """The before-state, keyed by argument: a value that the reader returned under
+        the name of a role is moved to the path of the argument with this role."""
         known = dict(self.before or {})
         for role, path in self.definition.roles.items():
             if role in known and path in self.args and path not in known:
@@ -128,28 +125,22 @@ class Subject:
         return Comparison(self.cell_in_words, self.label, self.as_read)
 
     def cell(self, leaf: Leaf) -> Cell:
-        """A leaf as text and type, concealed where the schema says so.
-
-        A value that the schema lists is shown in words, with the exact value in `raw`.
-        """
+        """A leaf as text and type, concealed where the schema says so. A value that the
+        schema lists is shown in words, with the exact value in `raw`."""
         made = self._build_cell(leaf)
         if made.kind != "text":
             return made
-        sent = any(
-            is_path_within(leaf.path, outgoing) for outgoing in self.definition.outgoing
-        )
+        sent = any(is_path_within(leaf.path, path) for path in self.definition.outgoing)
         return replace(made, outgoing=sent, imitates=bool(self.imitations(leaf)))
 
     def _build_cell(self, leaf: Leaf) -> Cell:
-        made = build_cell(
-            leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
-        )
+        conceal = self.conceal if self._is_sensitive(leaf.path) else None
+        made = build_cell(leaf.value, conceal)
         if leaf.path in self.minor_currencies and not made.hides:
             return self._format_minor(leaf, made)
         schema = self.definition.arguments
-        if made.kind == "text" and made.text in (
-            words := build_enum_words(schema, leaf.path)
-        ):
+        words = build_enum_words(schema, leaf.path) if made.kind == "text" else {}
+        if made.text in words:
             return replace(made, text=words[made.text], raw=made.text)
         return made.settled if is_type_fixed(schema, leaf.path, made.kind) else made
 
@@ -183,15 +174,12 @@ class Subject:
     def cell_in_words(self, leaf: Leaf) -> Cell:
         """The same as `cell`, but with a declared date or date-time in words."""
         made = self.cell(leaf)
-        is_one = is_moment(self.definition.arguments, leaf.path)
-        return current.to_moment_cell(made) if is_one else made
+        named = is_moment(self.definition.arguments, leaf.path)
+        return current.to_moment_cell(made) if named else made
 
     def as_read(self, leaf: Leaf) -> Cell:
-        """The cell of a leaf of the reader's state.
-
-        A text that is exactly a moment is shown as one, and the type is left out: no
-        tool runs on this value.
-        """
+        """The cell of a leaf of the reader's state: a text that is exactly a moment as
+        one, and without the type, because no tool runs on this value."""
         return current.to_moment_cell(self.cell(leaf).settled)
 
     def label(self, path: str) -> str:
@@ -202,14 +190,14 @@ class Subject:
     def path(self, role: str) -> str:
         """The path of the argument with this role; empty if the call has none."""
         path = self.definition.roles.get(role, "")
-        return path if path and _find_value(self.args, path) is not _ABSENT else ""
+        return path if path and find_value(self.args, path) is not ABSENT else ""
 
     def value(self, role: str) -> Any:
         """The value of the argument with this role; None if absent or concealed."""
         path = self.path(role)
         if not path or self._is_sensitive(path) or path in self.secret:
             return None
-        return _find_value(self.args, path)
+        return find_value(self.args, path)
 
     def text(self, role: str) -> str:
         """The value of the argument with this role if it is a text, else empty."""
@@ -227,10 +215,34 @@ class Subject:
         """What the tool's reader returned under this name, or None."""
         return (self.before or {}).get(name)
 
-    def fact(self, name: str) -> Any:
-        """A reader's fact as the rules see it, with money in minor units; or None."""
+    @property
+    def reader_facts(self) -> Mapping[str, Any]:
+        """The reader's facts as the rules see them, with money in minor units."""
         facts = self.facts.get("before")
-        return facts.get(name) if isinstance(facts, Mapping) else None
+        return facts if isinstance(facts, Mapping) else {}
+
+    def fact(self, name: str) -> Any:
+        return self.reader_facts.get(name)
+
+    @property
+    def sums(self) -> dict[str, int]:
+        """The rolling sums that the policy keeps, in minor units, by measure."""
+        sums = self.facts.get("sum")
+        named = sums.items() if isinstance(sums, Mapping) else ()
+        return {name: total for name, total in named if isinstance(total, int)}
+
+    @cached_property
+    def recipient_classes(self) -> list[Recipients]:
+        """The classes of recipients that the tool declares as inside."""
+        forms = [declared.when for declared in self.definition.classes or ()]
+        return [form for form in forms if isinstance(form, Recipients)]
+
+    def is_inside(self, address: str) -> bool:
+        """Whether an address is in one of the tool's recipient classes."""
+        return any(
+            form.matches({form.recipients[0]: [address]})
+            for form in self.recipient_classes
+        )
 
     def undecoded(self, role: str, reason: str) -> UninspectableArgument:
         """The entry for an argument whose effect nobody can state."""
@@ -238,27 +250,22 @@ class Subject:
         name = next((leaf.name for leaf in self.under(role)), path)
         return UninspectableArgument(self.label(path), path, reason, name)
 
+    def row(self, leaf: Leaf) -> ValueRow:
+        return ValueRow(self.label(leaf.path), leaf.path, self.cell(leaf))
+
     def listed(self, *roles: str) -> list[ValueRow]:
         """Rows for the arguments with these roles, in this order, one per leaf."""
-        return [
-            ValueRow(self.label(leaf.path), leaf.path, self.cell(leaf))
-            for role in roles
-            for leaf in self.under(role)
-        ]
+        return [self.row(leaf) for role in roles for leaf in self.under(role)]
 
     def words(self, *roles: str) -> list[str]:
         """The exact texts of the arguments with these roles, leaf by leaf, case-folded.
         Sensitive leaves are left out."""
-        leaves = [leaf for role in roles for leaf in self.under(role)]
-        shown = [self.cell(leaf) for leaf in leaves]
-        return [
-            cell.exact.text.casefold() for cell in shown if cell.kind != "sensitive"
-        ]
+        cells = [self.cell(leaf) for role in roles for leaf in self.under(role)]
+        return [cell.exact.text.casefold() for cell in cells if not cell.hides]
 
     def amount(self) -> money.Money | None:
         """The first declared amount that can be read, or None."""
-        headline = self.headline
-        return headline[1] if headline else None
+        return self.headline[1] if self.headline else None
 
     @cached_property
     def headline(self) -> tuple[MoneyField, money.Money] | None:
@@ -276,7 +283,7 @@ class Subject:
         """The cell with the currency after it, if the path is that of a declared amount
         that can be read and shown."""
         if cell and path in self.minor_currencies:
-            return self.cell(Leaf(path, path, _find_indexed(self.args, path)))
+            return self.cell(next(leaf for leaf in self.leaves if leaf.path == path))
         for part in self.definition.money:
             names = (part.amount, part.currency)
             if cell and part.amount == path and not any(map(self._is_sensitive, names)):
@@ -296,10 +303,8 @@ class Subject:
         paths += [amount.path for amount in declared.amounts if amount.path]
         if any(self._is_sensitive(path) for path in paths):
             return []
-        known = self.facts.get("before")
-        before = known if isinstance(known, Mapping) else {}
         try:
-            return amounts.list_amounts(declared, self.args, before)
+            return amounts.list_amounts(declared, self.args, self.reader_facts)
         except money.InvalidMoney:
             return []
 
@@ -311,7 +316,7 @@ class Subject:
     def _is_sensitive(self, path: str) -> bool:
         if path in self.secret:
             return True
-        plain = _INDEX_STEP.sub("", path)
+        plain = drop_indexes(path)
         hidden = self.definition.sensitive
         return any(plain == name or plain.startswith(f"{name}.") for name in hidden)
 
@@ -327,10 +332,13 @@ def build_presentation(
     """Build the presentation that fits any tool; `parts` replace single fields of it.
 
     `tags_` come before all other tags, and `hidden` could not be decoded. `used` are
-    the fields of the reading that a view shows. An argument that a view shows in full
-    gets no row of its own.
+    the fields of the reading that a view shows. A group without rows is left out, and
+    an argument that a view shows in full gets no row of its own.
     """
-    rows, views, used = subject.rows, tuple(views), tuple(used)
+    rows, used = subject.rows, tuple(used)
+    views = tuple(
+        view for view in views if not isinstance(view, GroupView) or view.rows
+    )
     stated = _collect_stated_paths(subject, views)
     uninspectable = tuple(dict.fromkeys([*list_uninspectable(subject), *hidden]))
     fields: dict[str, Any] = {
@@ -368,11 +376,10 @@ def _collect_stated_paths(subject: Subject, views: Iterable[DedicatedView]) -> s
     stated: set[str] = set()
     for view in views:
         if isinstance(view, GroupView):
-            given = ((row.path, row.cell) for row in view.rows)
-            stated |= {path for path, cell in given if (path, cell) in whole}
+            given = {(row.path, row.cell) for row in view.rows}
+            stated |= {path for path, _ in given & whole}
         elif view.covers:
-            inside = (path for path, _ in whole if is_path_within(path, view.covers))
-            stated |= set(inside)
+            stated |= {path for path, _ in whole if is_path_within(path, view.covers)}
     return stated
 
 
@@ -391,144 +398,16 @@ def build_dry_run(subject: Subject) -> DryRun | None:
         )
         for leaf in (collect_leaves(given) if says is not None else [])
     )
-    source, at = str(dry_run.get("source", "")), str(dry_run.get("at", ""))
-    return DryRun(rows, source, at, str(dry_run.get("problem", "")))
-
-
-def build_sentence(
-    subject: Subject, replaced: Mapping[str, SentencePart] | None = None
-) -> tuple[SentencePart, ...]:
-    """Build the tool's effect sentence with its arguments as values.
-
-    An optional argument that is absent is left out, with the words around it. `said`
-    replaces the values of arguments, by name. A tool without an effect sentence is
-    called by its title.
-    """
-    if not subject.definition.effect:
-        return (TextPart(subject.definition.title),)
-    parts: list[SentencePart] = []
-    brought = False  # whether the previous part came with its own label
-    for piece in subject.definition.sentence:
-        added = list(_build_piece_parts(subject, piece, replaced or {}, brought, parts))
-        own = isinstance(piece, Chip) and piece.own_words
-        brought = bool(added) if own else brought and piece == " "
-        parts += added
-    return _tidy_spaces([*parts, TextPart(_format_absence(subject))])
-
-
-def _format_absence(subject: Subject) -> str:
-    """What the sentence says at its end of an amount that the call leaves out."""
-    left_out = amounts.list_absent(subject.definition, subject.args)
-    if any(amount.absent == "all" for amount in left_out):
-        return f" ({money.WHOLE_WORDS})"
-    return " (amount not given)" if left_out and not subject.moved else ""
-
-
-def _build_piece_parts(
-    subject: Subject,
-    piece: Piece,
-    replaced: Mapping[str, SentencePart],
-    brought: bool,
-    before: Sequence[SentencePart],
-) -> Iterator[SentencePart]:
-    if isinstance(piece, str):
-        yield TextPart(piece)
-    elif isinstance(piece, Segment):
-        if all(_is_given(subject, name) for name in piece.needs):
-            for inner in piece.pieces:
-                yield from _build_piece_parts(subject, inner, replaced, False, before)
-    elif not piece.own_words:
-        yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
-    elif _is_given(subject, piece.name):
-        yield TextPart(
-            _format_joint(before, brought) + _format_inline_label(subject, piece.name)
-        )
-        yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
-
-
-def _format_joint(before: Sequence[SentencePart], brought: bool) -> str:
-    """The word that joins an argument with its own label to the text before it."""
-    spaced = (
-        bool(before)
-        and isinstance(before[-1], TextPart)
-        and before[-1].text[-1:] == " "
-    )
-    if brought:
-        return "and " if spaced else " and "
-    return "with " if spaced or not before else " with "
-
-
-def _format_inline_label(subject: Subject, name: str) -> str:
-    """Format a label for use inside a sentence: `recipient `, but `IBAN `."""
-    label = subject.label(subject.definition.fact_of(name) or name)
-    plain = label[:1].isupper() and not label[1:2].isupper()
-    return f"{label[0].lower() + label[1:] if plain else label} "
-
-
-def _is_given(subject: Subject, name: str) -> bool:
-    if fact := subject.definition.fact_of(name):
-        return bool(current.format_fact(subject, fact))
-    return _find_value(subject.args, name) is not _ABSENT
-
-
-def _tidy_spaces(parts: Sequence[SentencePart]) -> tuple[SentencePart, ...]:
-    """Merge neighbouring texts and drop the spaces that absent arguments leave."""
-    tidy: list[SentencePart] = []
-    for part in parts:
-        if isinstance(part, TextPart) and tidy and isinstance(tidy[-1], TextPart):
-            before = tidy.pop().text
-            text = part.text.lstrip(" ") if before.endswith(" ") else part.text
-            part = TextPart(before + text)
-        if part != TextPart(""):
-            tidy.append(part)
-    if tidy and isinstance(tidy[-1], TextPart):
-        last = tidy.pop().text.rstrip(" ")
-        return (*tidy, TextPart(last)) if last else tuple(tidy)
-    return tuple(tidy)
-
-
-def build_argument_part(subject: Subject, name: str) -> SentencePart:
-    """Build the value of one argument or fact.
-
-    A list of more than three leaves is counted; otherwise the leaves are joined.
-    """
-    if fact := subject.definition.fact_of(name):
-        known = current.format_fact(subject, fact)
-        return ValuePart(known) if known else ValuePart("(not known)", untrusted=False)
-    leaves = [leaf for leaf in subject.leaves if _is_leaf_of(leaf, name)]
-    if not leaves:
-        return ValuePart("(not given)", untrusted=False)
-    value = _find_value(subject.args, name)
-    if isinstance(value, list) and len(leaves) > 3:
-        many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
-        return ValuePart(many, untrusted=False)
-    texts = tuple(filter(None, (_format_inline(subject, leaf) for leaf in leaves)))
-    joined = ", ".join(texts) or "(empty)"
-    return ValuePart(joined, parts=texts if len(texts) > 1 else ())
-
-
-def _format_inline(subject: Subject, leaf: Leaf) -> str:
-    """A leaf's text in a sentence: an amount in minor units without its currency where
-    the sentence names the currency itself."""
-    amount = subject.minor_money(leaf)
-    text = subject.cell_in_words(leaf).text
-    codes = [field.currency for field in subject.definition.money]
-    codes += [amount.currency or "" for amount in subject.definition.amounts]
-    named = any(code in subject.definition.chips for code in codes)
-    return text.rpartition(" ")[0] if amount and named else text
-
-
-def _is_leaf_of(leaf: Leaf, name: str) -> bool:
-    return leaf.name == name or is_path_within(_INDEX_STEP.sub("", leaf.path), name)
+    texts = (str(dry_run.get(name, "")) for name in ("source", "at", "problem"))
+    return DryRun(rows, *texts)
 
 
 def build_tags(
     subject: Subject, *more: Tag, hidden: tuple[UninspectableArgument, ...] = ()
 ) -> tuple[Tag, ...]:
     """Build the tags that the reviewer must not miss, loud ones first."""
-    contradicted = current.build_conflict_tags(subject)
     tags = [
-        *contradicted,
+        *current.build_conflict_tags(subject),
         *more,
         *_build_warning_tags(subject, hidden),
         *_build_profile_tags(subject),
@@ -540,8 +419,7 @@ def list_uninspectable(subject: Subject) -> Iterator[UninspectableArgument]:
     """List the leaves that the schema does not declare in full, or that look
     encoded."""
     for leaf in subject.leaves:
-        reason = _find_uninspectable_reason(subject.definition, leaf)
-        if reason:
+        if reason := _find_uninspectable_reason(subject.definition, leaf):
             yield UninspectableArgument(
                 subject.label(leaf.path), leaf.path, reason, leaf.name
             )
@@ -553,37 +431,8 @@ def build_reversibility(definition: ToolDefinition) -> Reversibility:
     declared = definition.reversal
     if declared is None:
         return UNKNOWN_REVERSIBILITY
-    base = _REVERSIBILITIES[declared.kind]
-    return Reversibility(
-        base.word, base.icon, declared.undo, declared.stays, declared.check
-    )
-
-
-_ABSENT = object()
-
-
-def _find_value(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        if not isinstance(value, Mapping) or name not in value:
-            return _ABSENT
-        value = value[name]
-    return value
-
-
-def _find_indexed(value: Any, path: str) -> Any:
-    """The value at the path of a leaf, such as `items[0].price`; None if there is
-    none."""
-    for step in re.findall(r"[^.\[\]]+", path):
-        if isinstance(value, list):
-            value = value[int(step)] if int(step) < len(value) else None
-        else:
-            value = value.get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def is_path_within(path: str, outer: str) -> bool:
-    """Whether `path` is `outer` or lies inside it."""
-    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
+    word, icon = _REVERSIBILITIES[declared.kind]
+    return Reversibility(word, icon, declared.undo, declared.stays, declared.check)
 
 
 def _find_uninspectable_reason(definition: ToolDefinition, leaf: Leaf) -> str:
@@ -591,14 +440,14 @@ def _find_uninspectable_reason(definition: ToolDefinition, leaf: Leaf) -> str:
         return "The tool does not declare it."
     if leaf.name not in definition.inspectable:
         return "The tool does not declare all of it."
-    return (
-        "It looks encoded. It was not decoded." if is_encoded_text(leaf.value) else ""
-    )
+    encoded = is_encoded_text(leaf.value)
+    return "It looks encoded. It was not decoded." if encoded else ""
 
 
-def format_count(number: int, thing: str) -> str:
-    """A number with its noun: `1 link`, `2 links`."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def add_utc_note(row: ValueRow) -> ValueRow:
+    """Note the time in UTC on a moment with an offset."""
+    note = moments.format_in_utc(row.cell.text)
+    return replace(row, note=note) if note else row
 
 
 def add_row_warnings(
@@ -620,17 +469,14 @@ def _build_warning_tags(
         count = format_count(len({argument.path for argument in hidden}), "argument")
         yield Tag(f"{count} could not be inspected", loud=True)
     left_out = amounts.list_absent(subject.definition, subject.args)
-    if any(amount.absent == "all" for amount in left_out):
-        yield Tag("Asks for the whole amount", loud=True)
-    if (subject.dry_run or {}).get("problem"):
-        yield Tag("The dry run failed", loud=True)
-    if not subject.definition.effect:
-        yield Tag("No effect sentence", loud=True)
+    yield from build_loud_tags(
+        (any(part.absent == "all" for part in left_out), "Asks for the whole amount"),
+        ((subject.dry_run or {}).get("problem"), "The dry run failed"),
+        (not subject.definition.effect, "No effect sentence"),
+    )
     yield from _build_domain_tags(subject)
-    shown = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
-    for warning in inert.list_text_warnings(
-        [*shown, *(leaf.path for leaf in subject.leaves)]
-    ):
+    names = [leaf.path for leaf in subject.leaves]
+    for warning in inert.list_text_warnings([*subject.texts, *names]):
         yield Tag(warning, loud=True)
 
 
@@ -647,8 +493,8 @@ def _build_domain_tags(subject: Subject) -> Iterator[Tag]:
     ):
         if values := tuple(domains[is_recipient]):
             yield Tag(text, True, RiskIndicator.IMITATED_DOMAIN, values)
-    texts = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
-    if any(markup.has_misleading_link(text, subject.own_domains) for text in texts):
+    ours = subject.own_domains
+    if any(markup.has_misleading_link(text, ours) for text in subject.texts):
         yield Tag("A link leads to another address than it shows", loud=True)
 
 

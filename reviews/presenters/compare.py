@@ -24,7 +24,7 @@ from typing import Any
 from . import addressed
 from .arguments import Leaf, collect_leaves, is_empty_value
 from .shapes import Cell, ChangeKind, FieldChange, ValueRow
-from .views import DiffLine, Hunk, LineParts
+from .views import DiffLine, DiffLineKind, Hunk, LineParts
 
 _ORDER: dict[ChangeKind, int] = {"removed": 0, "changed": 1, "added": 2}
 MakeCell = Callable[[Leaf], Cell]
@@ -58,12 +58,12 @@ class Comparison:
         for name, value in args.items():
             if name not in known:
                 rows.other += map(self._row, collect_leaves({name: value}))
-            elif _is_collection(value) and _is_collection(known[name]):
-                self._collections(
-                    rows, collect_leaves({name: known[name]}), name, value
-                )
+                continue
+            olds, news = (collect_leaves({name: v}) for v in (known[name], value))
+            if _is_collection(value) and _is_collection(known[name]):
+                self._collections(rows, olds, news)
             else:
-                self._fields(rows, collect_leaves({name: known[name]}), name, value)
+                self._fields(rows, olds, news)
         rest = {name: value for name, value in known.items() if name not in args}
         rows.now += map(self._read, collect_leaves(rest))
         rows.changes.sort(key=lambda change: _ORDER[change.kind])
@@ -93,29 +93,28 @@ class Comparison:
         before = None if old is None else self.cell(old)
         after = None if new is None else self.cell(new)
         if before and after and before.typed_text == after.typed_text:
-            before, after = (
-                _force_type_badge(before.exact),
-                _force_type_badge(after.exact),
-            )
-        elif before and not (after and after.text == before.settled.text):
-            before = _settle_empty(before)
+            before, after = (_force_type_badge(cell.exact) for cell in (before, after))
+        elif (
+            before
+            and before.kind in ("nothing", "empty text")
+            and not (after and after.text == before.settled.text)
+        ):
+            before = before.settled  # any empty one as `none`: no tool runs on it
         kind, path = _compute_change_kind(old, new), present.path
         return FieldChange(kind, self.label(path), path, before, after)
 
-    def _fields(
-        self, rows: ComparedRows, olds: list[Leaf], name: str, value: Any
-    ) -> None:
+    def _fields(self, rows: ComparedRows, olds: list[Leaf], news: list[Leaf]) -> None:
         old_of = {leaf.path: leaf for leaf in olds}
-        for new in collect_leaves({name: value}):
+        for new in news:
             self._place(rows, old_of.pop(new.path, None), new)
         gone = [leaf for leaf in old_of.values() if not is_empty_value(leaf.value)]
         rows.changes += [self.change(leaf, None) for leaf in gone]
 
     def _collections(
-        self, rows: ComparedRows, olds: list[Leaf], name: str, value: Any
+        self, rows: ComparedRows, olds: list[Leaf], news: list[Leaf]
     ) -> None:
         left = Counter(_serialise_value(leaf.value) for leaf in olds)
-        for new in collect_leaves({name: value}):
+        for new in news:
             stays = left[_serialise_value(new.value)] > 0
             left[_serialise_value(new.value)] -= stays
             self._place(rows, new if stays else None, new)
@@ -125,9 +124,7 @@ class Comparison:
                 rows.changes.append(self.change(old, None))
 
     def _place(self, rows: ComparedRows, old: Leaf | None, new: Leaf) -> None:
-        if old is not None and _serialise_value(old.value) == _serialise_value(
-            new.value
-        ):
+        if old is not None and _is_same_value(old, new):
             rows.unchanged.append(self._row(new))
         else:
             rows.changes.append(self.change(old, new))
@@ -146,7 +143,7 @@ def _pair_fields(
     old_of = {leaf.path: leaf for leaf in olds}
     for new in news:
         old = old_of.pop(new.path, None)
-        if old is None or _serialise_value(old.value) != _serialise_value(new.value):
+        if old is None or not _is_same_value(old, new):
             yield old, new
     for old in old_of.values():
         inside = (f"{old.path}.", f"{old.path}[")
@@ -168,9 +165,11 @@ def _pair_entries(
 
 
 def _compute_change_kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:
-    if new is None or (is_empty_value(new.value) and not _was_empty(old)):
+    # An emptied group or list has no old leaf of its own: its old leaves were inside.
+    was_empty = old is not None and is_empty_value(old.value)
+    if new is None or (is_empty_value(new.value) and not was_empty):
         return "removed"
-    return "added" if old is None or is_empty_value(old.value) else "changed"
+    return "added" if old is None or was_empty else "changed"
 
 
 def _force_type_badge(cell: Cell) -> Cell:
@@ -179,26 +178,14 @@ def _force_type_badge(cell: Cell) -> Cell:
     return replace(cell, kind=kind, sure=False)
 
 
-def _settle_empty(cell: Cell) -> Cell:
-    """Show any empty old value as `none`: no tool runs on an old value."""
-    return cell.settled if cell.kind in ("nothing", "empty text") else cell
-
-
-def _was_empty(old: Leaf | None) -> bool:
-    # An emptied group or list has no old leaf of its own: its old leaves were inside.
-    return old is not None and is_empty_value(old.value)
-
-
 def _is_collection(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and not any(map(_is_nested_value, value))
-    )
+    if not isinstance(value, list) or not value:
+        return False
+    return not any(isinstance(item, dict | list) for item in value)
 
 
-def _is_nested_value(value: Any) -> bool:
-    return isinstance(value, dict | list)
+def _is_same_value(old: Leaf, new: Leaf) -> bool:
+    return _serialise_value(old.value) == _serialise_value(new.value)
 
 
 def _serialise_value(value: Any) -> str:
@@ -246,21 +233,12 @@ def compare_texts(
     for tag, a, b, c, d in _compute_opcodes(olds, news):
         if tag == "equal":
             pairs = zip(range(a, b), range(c, d), strict=True)
-            lines += [
-                DiffLine("same", _build_unmarked_parts(news[n]), o + 1, n + 1)
-                for o, n in pairs
-            ]
+            lines += [_build_line("same", news[n], o + 1, n + 1) for o, n in pairs]
             continue
-        lines += [
-            DiffLine("removed", _build_unmarked_parts(olds[n]), n + 1)
-            for n in range(a, b)
-        ]
-        lines += [
-            DiffLine("added", _build_unmarked_parts(news[n]), None, n + 1)
-            for n in range(c, d)
-        ]
+        lines += [_build_line("removed", olds[n], n + 1) for n in range(a, b)]
+        lines += [_build_line("added", news[n], None, n + 1) for n in range(c, d)]
     if after and not after.endswith("\n"):
-        lines.append(DiffLine("about", _build_unmarked_parts(NO_NEWLINE)))
+        lines.append(_build_line("about", NO_NEWLINE))
     return tuple(_group_hunks(_mark_differences(lines, outgoing)))
 
 
@@ -283,10 +261,8 @@ def parse_patch(patch: str) -> list[PatchedFile]:
 
 
 def rebuild_patch(files: Sequence[PatchedFile]) -> str:
-    """Write parsed files as a patch.
-
-    The result equals the source exactly if the parser understood every byte of it.
-    """
+    """Write parsed files as a patch, which equals the source exactly if the parser
+    understood every byte of it."""
     signs = {"same": " ", "removed": "-", "added": "+", "about": ""}
     lines: list[str] = []
     for file in files:
@@ -344,11 +320,8 @@ def _strip_path_prefix(text: str, prefix: str) -> str:
 
 
 def _is_complete_file(file: PatchedFile) -> bool:
-    """Whether a file has a path and a change.
-
-    Also sets the paths of a file without hunks, which is only renamed or changes its
-    mode.
-    """
+    """Whether a file has a path and a change. Also sets the paths of a file without
+    hunks, which is only renamed or changes its mode."""
     if not file.new:
         renamed = {
             way: header.partition(f"rename {way} ")[2]
@@ -387,13 +360,13 @@ def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
 def _parse_hunk_line(text: str, old: int, new: int, at: int) -> DiffLine:
     sign, rest = text[:1], text[1:]
     if sign == " " or text == "":
-        return DiffLine("same", _build_unmarked_parts(rest), old, new)
+        return _build_line("same", rest, old, new)
     if sign == "-":
-        return DiffLine("removed", _build_unmarked_parts(rest), old)
+        return _build_line("removed", rest, old)
     if sign == "+":
-        return DiffLine("added", _build_unmarked_parts(rest), None, new)
+        return _build_line("added", rest, None, new)
     if sign == "\\":
-        return DiffLine("about", _build_unmarked_parts(text))
+        return _build_line("about", text)
     raise UnreadablePatch(f"line {at + 1} is not part of a patch")
 
 
@@ -406,11 +379,8 @@ def _split_lines(text: str) -> list[str]:
 def _compute_opcodes(
     olds: list[str], news: list[str]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield (tag, old start, old end, new start, new end) for two lists of lines.
-
-    Equal lines at both ends are found first; the rest is compared unless it is too
-    long.
-    """
+    """Yield (tag, old start, old end, new start, new end) for two lists of lines: equal
+    lines at both ends first, then the rest unless it is too long to compare."""
     start, most = 0, min(len(olds), len(news))
     while start < most and olds[start] == news[start]:
         start += 1
@@ -478,22 +448,28 @@ def _find_run_end(lines: list[DiffLine], start: int, kind: str) -> int:
 
 
 def _mark_words(old: str, new: str) -> tuple[LineParts, LineParts]:
-    """Split both lines into pieces and mark those that differ.
-
-    Lines with little in common are not marked.
-    """
+    """Mark the pieces that differ, unless the lines have little in common."""
     olds, news = _PIECES.findall(old), _PIECES.findall(new)
+    unmarked = _build_unmarked_parts(old), _build_unmarked_parts(new)
     if len(olds) + len(news) > MOST_MARKED:
-        return _build_unmarked_parts(old), _build_unmarked_parts(new)
+        return unmarked
     matcher = SequenceMatcher(None, olds, news, autojunk=False)
     if matcher.ratio() < 0.4:
-        return _build_unmarked_parts(old), _build_unmarked_parts(new)
+        return unmarked
     codes = matcher.get_opcodes()
     old_parts = tuple(
-        (t != "equal", "".join(olds[a:b])) for t, a, b, _, _ in codes if a < b
+        (t != "equal", "".join(olds[a:b])) for t, a, b, *_ in codes if a < b
     )
-    two = tuple((t != "equal", "".join(news[c:d])) for t, _, _, c, d in codes if c < d)
-    return old_parts or _build_unmarked_parts(old), two or _build_unmarked_parts(new)
+    new_parts = tuple(
+        (t != "equal", "".join(news[c:d])) for t, _, _, c, d in codes if c < d
+    )
+    return old_parts or unmarked[0], new_parts or unmarked[1]
+
+
+def _build_line(
+    kind: DiffLineKind, text: str, old: int | None = None, new: int | None = None
+) -> DiffLine:
+    return DiffLine(kind, _build_unmarked_parts(text), old, new)
 
 
 def _build_unmarked_parts(text: str) -> LineParts:

@@ -28,12 +28,11 @@ def show(subject: Subject) -> Presentation:
     """Present the value as a change of the state, with its key, scope and audience."""
     rows = subject.listed("key", "scope", "audience", "rollback")
     key = subject.text("key")
-    size = (SizeFigure("Setting", key, "", untrusted=True),) if key else ()
     return build_presentation(
         subject,
         *_build_config_tags(subject),
-        size=size,
-        views=[GroupView("Setting and scope", tuple(rows))] if rows else [],
+        size=(SizeFigure("Setting", key, "", untrusted=True),) if key else (),
+        views=[GroupView("Setting and scope", tuple(rows))],
     )
 
 

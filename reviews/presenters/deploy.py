@@ -10,13 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from . import paths
-from .common import (
-    Subject,
-    add_row_warnings,
-    build_loud_tags,
-    build_presentation,
-    format_count,
-)
+from .arguments import format_count
+from .common import Subject, add_row_warnings, build_loud_tags, build_presentation
 from .shapes import Cell, Presentation, SizeFigure, Tag, ValueRow
 from .views import GroupView
 
@@ -25,6 +20,8 @@ _GREEN = {"success", "passed", "pass", "green", "ok", "neutral", "skipped"}
 _DROPS = re.compile(r"\b(drop|truncate|delete|rename|remove)", re.IGNORECASE)
 _ONE_WAY = re.compile(r"\b(drop|truncate|delete|rename|remove|alter|backfill|encrypt)")
 _TRUE = {"yes", "true", "1", "force"}
+# Names of arguments whose number is a percentage.
+_PERCENTAGES = {"percent", "percentage", "pct"}
 
 
 def show(subject: Subject) -> Presentation:
@@ -33,28 +30,28 @@ def show(subject: Subject) -> Presentation:
     steps.sort(key=lambda row: not row.warns)
     what = subject.listed("repository", "base", "head", "branch")
     where = subject.listed("environment", "traffic", "rollback", "force")
-    groups = [
-        GroupView("Irreversible steps first", tuple(steps)),
-        GroupView("What goes live", (*what, *where)),
-        GroupView("Checks, as read", tuple(_build_check_rows(subject))),
-    ]
     return build_presentation(
         subject,
         *_build_deploy_tags(subject),
         size=tuple(_build_size_figures(subject)),
-        views=[group for group in groups if group.rows],
+        views=[
+            GroupView("Irreversible steps first", tuple(steps)),
+            GroupView("What goes live", (*what, *where)),
+            GroupView("Checks, as read", tuple(_build_check_rows(subject))),
+        ],
         used=("checks",),
     )
 
 
 def _build_deploy_tags(subject: Subject) -> Iterator[Tag]:
     steps = subject.words("migrations")
-    forced = bool(_TRUE & set(subject.words("force")))
+    forced = _TRUE & set(subject.words("force"))
+    places = subject.words("environment", "branch")
     secrets = [t for t in subject.words("head", "migrations") if "secret" in t]
     yield from build_loud_tags(
         (any(map(_DROPS.search, steps)), "Permanently drops something"),
         (forced, "Forced: history is overwritten"),
-        (_is_production(subject), "Production"),
+        (any(map(_PRODUCTION.search, places)), "Production"),
         (secrets or _touches_secrets(subject), "Touches secrets"),
     )
     yield from _build_check_tags(subject)
@@ -67,9 +64,8 @@ def _build_check_tags(subject: Subject) -> Iterator[Tag]:
     if not isinstance(checks, Mapping) or not checks:
         yield Tag("Check results unknown", loud=True)
         return
-    red = [state for state in checks.values() if not _is_green(state)]
-    if red:
-        yield Tag(f"{format_count(len(red), 'check')} not passing", loud=True)
+    if red := sum(not _is_green(state) for state in checks.values()):
+        yield Tag(f"{format_count(red, 'check')} not passing", loud=True)
 
 
 def _build_check_rows(subject: Subject) -> Iterator[ValueRow]:
@@ -95,15 +91,6 @@ def _is_green(state: object) -> bool:
     return str(state).casefold() in _GREEN
 
 
-def _is_percentage(path: str) -> bool:
-    """Whether the name of an argument says that its number is a percentage."""
-    return path.casefold() in {"percent", "percentage", "pct"}
-
-
-def _is_production(subject: Subject) -> bool:
-    return any(map(_PRODUCTION.search, subject.words("environment", "branch")))
-
-
 def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
     base, head = subject.text("base"), subject.text("head")
     if head:
@@ -111,7 +98,6 @@ def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
             "What", f"{base}..{head}" if base else head, "", untrusted=True
         )
     for role, label in (("environment", "Where"), ("traffic", "Share")):
-        shown = subject.listed(role)
-        if shown:
-            sign = "%" if _is_percentage(subject.path(role)) else ""
+        if shown := subject.listed(role):
+            sign = "%" if subject.path(role).casefold() in _PERCENTAGES else ""
             yield SizeFigure(label, shown[0].cell.text + sign, "", untrusted=True)

@@ -11,17 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from policies.effect_classes import Recipients, breaks_header
+from policies.effect_classes import breaks_header
 
 from . import markup
-from .arguments import Leaf, build_cell
-from .common import (
-    RECIPIENTS,
-    Subject,
-    build_presentation,
-    build_sentence,
-    format_count,
-)
+from .arguments import Leaf, build_cell, format_count
+from .common import RECIPIENTS, Subject, build_loud_tags, build_presentation
+from .sentence import build_sentence
 from .shapes import Presentation, SentencePart, Tag, ValuePart, ValueRow
 from .unicode import is_plain_domain, to_other_form
 
@@ -41,7 +36,6 @@ _LINK = re.compile(r"(?:\bhttps?://|\bwww\.)[^\s<>\"]{1,2000}", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*\([^()]*\)\s*$")  # of a mail address: `a@b.example (Dana)`
 _HOST = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+")
 MOST_ADDRESS = 1000  # characters of a recipient that are searched for its domain
-MOST_HOSTS = 5
 UNUSUAL_FACTOR = 3  # times the usual number of recipients
 
 
@@ -49,12 +43,9 @@ def show(subject: Subject) -> Presentation:
     """Present the headers in their usual order, then subject and text."""
     recipients = list(_list_recipients(subject))
     outside = _count_outside(subject, recipients)
-    to = subject.path("to")
-    replaced = (
-        {to: _build_recipients_part(subject, recipients, outside)}
-        if recipients and to
-        else {}
-    )
+    to, replaced = subject.path("to"), {}
+    if recipients and to:
+        replaced[to] = _build_recipients_part(subject, recipients, outside)
     return build_presentation(
         subject,
         *_build_recipient_tags(subject, recipients, outside),
@@ -68,12 +59,13 @@ def show(subject: Subject) -> Presentation:
 def _build_message_rows(subject: Subject) -> Iterator[ValueRow]:
     """The headers first, including an empty Bcc; then everything else."""
     rows = {row.path: row for row in subject.rows.other}
+    is_mail = subject.definition.presenter == "email"
     for role in _HEADERS:
         own = [leaf.path for leaf in subject.under(role)]
         yield from (
             _add_address_notes(subject, rows.pop(path)) for path in own if path in rows
         )
-        if not own and role in _ALWAYS_SHOWN and _is_mail(subject):
+        if not own and role in _ALWAYS_SHOWN and is_mail:
             yield ValueRow(subject.label(role), role, build_cell(None).settled)
     for row in rows.values():
         yield from _build_body_rows(subject, row)
@@ -93,12 +85,8 @@ def _build_body_rows(subject: Subject, row: ValueRow) -> Iterator[ValueRow]:
     hides = ("It may hide text from its reader",) if reading.hides else ()
     shown = replace(row.cell, text=reading.text, long=True)
     yield ValueRow(f"{row.label}, as text", row.path, shown, "", hides)
-    yield replace(
-        row,
-        label=f"{row.label}, source",
-        note=reading.summary,
-        also=reading.addresses,
-    )
+    label = f"{row.label}, source"
+    yield replace(row, label=label, note=reading.summary, also=reading.addresses)
 
 
 def _add_link_hosts(row: ValueRow) -> ValueRow:
@@ -109,10 +97,8 @@ def _add_link_hosts(row: ValueRow) -> ValueRow:
         return row
     urls = [url if "://" in url else f"https://{url}" for url in links]
     hosts = list(dict.fromkeys(filter(None, map(markup.parse_host, urls))))
-    more = len(hosts) - MOST_HOSTS
-    rest = [format_count(more, "more host")] if more > 0 else []
-    text = ", ".join([*hosts[:MOST_HOSTS], *rest])
-    return replace(row, note=f"{format_count(len(links), 'link')} to", also=text)
+    note = f"{format_count(len(links), 'link')} to"
+    return replace(row, note=note, also=markup.format_hosts(hosts))
 
 
 def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
@@ -144,16 +130,9 @@ def _list_recipients(
 def _count_outside(subject: Subject, recipients: list[str]) -> int | None:
     """Count the recipients in none of the tool's recipient classes; None without
     classes."""
-    forms = [c.when for c in subject.definition.classes or ()]
-    known = [form for form in forms if isinstance(form, Recipients)]
-    if not known:
+    if not subject.recipient_classes:
         return None
-    ours = [a for a in recipients if any(_is_in_class(form, a) for form in known)]
-    return len(recipients) - len(ours)
-
-
-def _is_in_class(form: Recipients, address: str) -> bool:
-    return form.matches({form.recipients[0]: [address]})
+    return sum(not subject.is_inside(address) for address in recipients)
 
 
 def _build_recipients_part(
@@ -175,28 +154,32 @@ def _build_recipient_tags(
     if hidden := _count_outside(subject, list(_list_recipients(subject, ("bcc",)))):
         text = f"{format_count(hidden, 'hidden recipient')} (Bcc) outside the company"
         yield Tag(text, loud=True)
-    if any(breaks_header(subject.value(role)) for role in ("subject", *_HEADERS)):
-        yield Tag("A line break in a header can add recipients", loud=True)
-    sender, answers = (
-        _find_first(subject.value("from")),
-        _find_first(subject.value("reply_to")),
+    headers = [subject.value(role) for role in ("subject", *_HEADERS)]
+    sender, answers = (_find_first(subject.value(r)) for r in ("from", "reply_to"))
+    usual, number = subject.fact("usual_recipients"), len(recipients)
+    many = isinstance(usual, int) and number > UNUSUAL_FACTOR * max(usual, 1)
+    texts = _list_texts(subject, "body", "to")
+    yield from build_loud_tags(
+        (
+            any(map(breaks_header, headers)),
+            "A line break in a header can add recipients",
+        ),
+        (answers and sender != answers, "Replies go to another address"),
+        (many, f"{number} recipients, usually {usual}"),
+        (any(map(_EVERYBODY.search, texts)), "Notifies everyone in the channel"),
     )
-    if answers and sender != answers:
-        yield Tag("Replies go to another address", loud=True)
-    usual = subject.fact("usual_recipients")
-    if isinstance(usual, int) and len(recipients) > UNUSUAL_FACTOR * max(usual, 1):
-        yield Tag(f"{len(recipients)} recipients, usually {usual}", loud=True)
-    if any(_EVERYBODY.search(text) for text in _list_texts(subject, "body", "to")):
-        yield Tag("Notifies everyone in the channel", loud=True)
 
 
 def _build_content_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for what the message contains besides its text."""
-    if any(_is_html(leaf.value) for leaf in subject.leaves):
-        yield Tag("Contains HTML, shown as text", loud=True)
     names = _list_texts(subject, "attachments")
-    if any(True for name in names for _ in _list_attachment_warnings(name)):
-        yield Tag("An attachment can run a program", loud=True)
+    warnings = [
+        warning for name in names for warning in _list_attachment_warnings(name)
+    ]
+    yield from build_loud_tags(
+        (any(map(markup.is_html, subject.texts)), "Contains HTML, shown as text"),
+        (warnings, "An attachment can run a program"),
+    )
     attached = subject.value("attachments")
     if attached:
         number = len(attached) if isinstance(attached, list) else 1
@@ -225,11 +208,3 @@ def _parse_domain(address: str) -> str:
     if local.strip() or _HOST.fullmatch(domain):
         return domain.strip(" >").lower()
     return ""
-
-
-def _is_html(value: Any) -> bool:
-    return isinstance(value, str) and markup.is_html(value)
-
-
-def _is_mail(subject: Subject) -> bool:
-    return subject.definition.presenter == "email"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from . import compare, paths
-from .arguments import is_encoded_text
-from .common import Subject, build_presentation, format_count
+from .arguments import format_count, is_encoded_text
+from .common import Subject, build_loud_tags, build_presentation
 from .compare import PatchedFile
 from .shapes import Cell, Presentation, Tag, ValueRow
 from .views import DedicatedView, DifferenceView, FileChange
@@ -47,28 +48,23 @@ def _present_content(subject: Subject) -> Presentation:
             *_build_mode_tags(subject),
             hidden=hidden,
         )
-    marks = (
-        *paths.list_path_marks(_find_target_path(subject), _find_workspace(subject)),
-        *_list_new_file_marks(subject),
-    )
+    path = subject.text("path")
+    size = Cell(f"{len(content.encode('utf-8', 'surrogatepass'))} bytes")
+    is_new = subject.before is not None and before is None
     file = FileChange(
-        _find_target_path(subject) or "(no path)",
+        path or "(no path)",
         compare.compare_texts(before or "", content),
-        marks=marks,
-        facts=tuple(_build_size_rows(subject, content)),
+        marks=(*_list_marks(subject, path), *["New file"] * is_new),
+        facts=(ValueRow("Size afterwards", "file.size", size),),
     )
     return build_presentation(
         subject,
-        *_build_emptied_tags(before, content),
+        *build_loud_tags((before and not content.strip(), "Empties the file")),
         *_build_path_tags(subject),
         *_build_mode_tags(subject),
         *_build_length_tags([file]),
         used=_SHOWN_FIELDS,
-        views=[
-            _build_difference(
-                [file], subject.path("content"), _describe_source(subject)
-            )
-        ],
+        views=[_build_difference(subject, [file], subject.path("content"))],
     )
 
 
@@ -77,20 +73,15 @@ def _present_patch(subject: Subject) -> Presentation:
     try:
         read = compare.parse_patch(patch)
     except compare.UnreadablePatch as error:
-        why = f"The patch was not decoded: {error}."
-        hidden = [subject.undecoded("patch", why)]
-        tag = Tag("The patch was not decoded", loud=True)
         return build_presentation(
-            subject, tag, *_build_path_tags(subject), hidden=hidden
+            subject,
+            Tag("The patch was not decoded", loud=True),
+            *_build_path_tags(subject),
+            hidden=[subject.undecoded("patch", f"The patch was not decoded: {error}.")],
         )
-    files = sorted(
-        (_build_file_change(subject, file) for file in read),
-        key=lambda f: -len(f.marks),
-    )
-    stated = compare.rebuild_patch(read) == patch
-    view = _build_difference(
-        files, subject.path("patch") if stated else "", _describe_source(subject)
-    )
+    files = [_build_file_change(subject, file) for file in read]
+    files.sort(key=lambda file: -len(file.marks))
+    covers = subject.path("patch") if compare.rebuild_patch(read) == patch else ""
     return build_presentation(
         subject,
         *_build_fit_tags(subject, read),
@@ -98,17 +89,13 @@ def _present_patch(subject: Subject) -> Presentation:
         *_build_mode_tags(subject),
         *_build_length_tags(files),
         used=_SHOWN_FIELDS,
-        views=[view],
+        views=[_build_difference(subject, files, covers)],
     )
 
 
 def _build_file_change(subject: Subject, file: PatchedFile) -> FileChange:
-    marks = [
-        m
-        for path in _list_patched_paths(file)
-        for m in paths.list_path_marks(path, _find_workspace(subject))
-    ]
-    marks += list(_list_header_marks(file))
+    names = [name for name in (file.new, file.old) if name != "/dev/null"]
+    marks = [*_list_marks(subject, *names), *_list_header_marks(file)]
     return FileChange(
         file.path,
         tuple(file.hunks),
@@ -118,8 +105,11 @@ def _build_file_change(subject: Subject, file: PatchedFile) -> FileChange:
     )
 
 
-def _list_patched_paths(file: PatchedFile) -> list[str]:
-    return [path for path in dict.fromkeys((file.new, file.old)) if path != "/dev/null"]
+def _list_marks(subject: Subject, *names: str) -> list[str]:
+    """The marks of paths, in the workspace only as the tool's reader declared it."""
+    workspace = subject.read("workspace")
+    root = workspace if isinstance(workspace, str) else ""
+    return [mark for name in names for mark in paths.list_path_marks(name, root)]
 
 
 def _list_header_marks(file: PatchedFile) -> Iterator[str]:
@@ -148,10 +138,7 @@ def _build_fit_tags(subject: Subject, read: list[PatchedFile]) -> Iterator[Tag]:
         if file.path in known
     ):
         yield Tag(PATCH_DOES_NOT_FIT, loud=True)
-    unread = [
-        file for file in read if file.path not in known and file.old != "/dev/null"
-    ]
-    if unread:
+    if any(file.path not in known and file.old != "/dev/null" for file in read):
         yield Tag("The lines around the change come from the agent")
 
 
@@ -167,61 +154,41 @@ def _build_file_tags(files: list[FileChange]) -> Iterator[Tag]:
     deleted = sum("Deleted" in file.marks for file in files)
     if deleted:
         yield Tag(f"Deletes {format_count(deleted, 'file')}", loud=True)
-    for mark in (*_LOUD_PATH_MARKS, "Secret", "CI file", "Configuration"):
+    for mark, tag in _TAG_OF_MARK.items():
         if any(mark in file.marks for file in files):
-            yield Tag(_TAG_OF_MARK.get(mark, mark), loud=True)
-    if any("Executable" in file.marks for file in files):
-        yield Tag("New executable", loud=True)
-    if any("Symbolic link" in file.marks for file in files):
-        yield Tag("A symbolic link", loud=True)
+            yield Tag(tag, loud=True)
 
 
-_LOUD_PATH_MARKS = ("Longer than a path", "Outside the workspace")
 _TAG_OF_MARK = {
+    "Longer than a path": "Longer than a path",
+    "Outside the workspace": "Outside the workspace",
     "Secret": "Touches a secret",
     "CI file": "Changes CI",
     "Configuration": "Changes configuration",
+    "Executable": "New executable",
+    "Symbolic link": "A symbolic link",
 }
 
 
 def _build_path_tags(subject: Subject) -> Iterator[Tag]:
-    path = _find_target_path(subject)
-    if path:
-        for mark in paths.list_path_marks(path, _find_workspace(subject)):
-            yield Tag(_TAG_OF_MARK.get(mark, mark), loud=True)
+    path = subject.text("path")
+    for mark in _list_marks(subject, path) if path else ():
+        yield Tag(_TAG_OF_MARK[mark], loud=True)
     if subject.value("target") is not None or subject.read("kind") == "symlink":
         yield Tag("A symbolic link", loud=True)
 
 
 def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for a new executable bit, rights for everybody, or another owner."""
-    mode, was = (
-        _parse_mode(subject.value("mode")),
-        _parse_mode(_find_known_value(subject, "mode")),
-    )
-    if mode is not None:
-        if mode & 0o111 and not (was or 0) & 0o111:
-            yield Tag("New executable", loud=True)
-        if mode & 0o6000:
-            yield Tag("Runs with its owner's permissions", loud=True)
-        if mode & 0o002:
-            yield Tag("Everyone can write to it", loud=True)
+    mode = _parse_mode(subject.value("mode"))
+    was = _parse_mode(_find_known_value(subject, "mode"))
     owner, before = subject.value("owner"), _find_known_value(subject, "owner")
-    if owner is not None and owner != before:
-        yield Tag("Changes the owner", loud=True)
-
-
-def _list_new_file_marks(subject: Subject) -> list[str]:
-    return (
-        []
-        if subject.before is None or _find_content_before(subject) is not None
-        else ["New file"]
+    yield from build_loud_tags(
+        (mode & 0o111 and not was & 0o111, "New executable"),
+        (mode & 0o6000, "Runs with its owner's permissions"),
+        (mode & 0o002, "Everyone can write to it"),
+        (owner is not None and owner != before, "Changes the owner"),
     )
-
-
-def _build_emptied_tags(before: str | None, content: str) -> Iterator[Tag]:
-    if before and not content.strip():
-        yield Tag("Empties the file", loud=True)
 
 
 def _build_length_tags(files: list[FileChange]) -> Iterator[Tag]:
@@ -230,36 +197,19 @@ def _build_length_tags(files: list[FileChange]) -> Iterator[Tag]:
         yield Tag(f"{lines} changed lines, folded", loud=True)
 
 
-def _build_size_rows(subject: Subject, content: str) -> Iterator[ValueRow]:
-    """The size of the new file."""
-    size = len(content.encode("utf-8", "surrogatepass"))
-    yield ValueRow("Size afterwards", "file.size", Cell(f"{size} bytes"))
-
-
-def _build_difference(files: list[FileChange], covers: str, note: str) -> DedicatedView:
+def _build_difference(
+    subject: Subject, files: list[FileChange], covers: str
+) -> DedicatedView:
     """Build the difference; files are folded once more than FOLD_LINES lines are
     open."""
-    shown, before = [], 0
+    shown, lines = [], 0
     for file in files:
-        before += sum(len(hunk.lines) for hunk in file.hunks if not hunk.folded)
-        folded = FileChange(
-            file.path,
-            file.hunks,
-            file.was,
-            file.marks,
-            file.headers,
-            file.facts,
-            folded=before > FOLD_LINES,
-        )
-        shown.append(folded)
+        lines += sum(len(hunk.lines) for hunk in file.hunks if not hunk.folded)
+        shown.append(replace(file, folded=lines > FOLD_LINES))
     title = "The file" if len(files) == 1 else f"{len(files)} files"
+    unread = _find_content_before(subject) is None and subject.read("files") is None
+    note = "not compared: nothing was read" if unread else "compared with what was read"
     return DifferenceView(title, tuple(shown), covers, note)
-
-
-def _describe_source(subject: Subject) -> str:
-    if _find_content_before(subject) is None and subject.read("files") is None:
-        return "not compared: nothing was read"
-    return "compared with what was read"
 
 
 def _find_content_before(subject: Subject) -> str | None:
@@ -271,22 +221,13 @@ def _find_known_value(subject: Subject, role: str) -> Any:
     return subject.known.get(subject.path(role) or role)
 
 
-def _find_target_path(subject: Subject) -> str:
-    return subject.text("path")
-
-
-def _find_workspace(subject: Subject) -> str:
-    """The workspace, only as the tool's reader declared it."""
-    workspace = subject.read("workspace")
-    return workspace if isinstance(workspace, str) else ""
-
-
-def _parse_mode(value: Any) -> int | None:
-    """Parse mode bits in any usual notation: `0755`, `755`, 100755, "0o755"."""
+def _parse_mode(value: Any) -> int:
+    """Parse mode bits in any usual notation: `0755`, `755`, 100755, "0o755"; none are
+    set in anything else."""
     try:
         return int(str(value).removeprefix("0o")[-4:], 8)
     except ValueError:
-        return None
+        return 0
 
 
 def _is_binary(subject: Subject, content: str) -> bool:

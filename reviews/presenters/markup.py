@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from bleach.html5lib_shim import HTML_TAGS, Filter
 from bleach.sanitizer import Cleaner
 
+from .arguments import format_count
 from .unicode import decode_text, is_same_owner, list_domains
 
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
@@ -73,7 +74,7 @@ class HtmlReading:
         if not self.is_read:
             return "HTML not read: not a normal email"
         counts = ((self.links, "link"), (self.images, "image"), (self.forms, "form"))
-        counted = [_format_count(number, thing) for number, thing in counts if number]
+        counted = [format_count(number, noun) for number, noun in counts if number]
         *most, last = counted or [""]
         left = " and ".join(filter(None, (", ".join(most), last)))
         return "HTML shown as text" + (f", without {left}" if left else "")
@@ -81,9 +82,7 @@ class HtmlReading:
     @property
     def addresses(self) -> str:
         """The hosts that it would have contacted, untrusted text."""
-        more = len(self.hosts) - _SHOWN_HOSTS
-        rest = [_format_count(more, "more host")] if more > 0 else []
-        return ", ".join([*self.hosts[:_SHOWN_HOSTS], *rest])
+        return format_hosts(self.hosts)
 
 
 def is_html(text: str) -> bool:
@@ -207,5 +206,8 @@ def parse_host(url: str) -> str:
     return host if not host or _HOST.fullmatch(host) else "an unreadable address"
 
 
-def _format_count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def format_hosts(hosts: Sequence[str]) -> str:
+    """The first hosts, and how many more there are."""
+    more = len(hosts) - _SHOWN_HOSTS
+    rest = [format_count(more, "more host")] if more > 0 else []
+    return ", ".join([*hosts[:_SHOWN_HOSTS], *rest])

@@ -8,7 +8,7 @@ nothing is assumed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from policies import money
@@ -17,7 +17,8 @@ from policies.money import Money, count_decimals, format_money
 
 from .amounts import build_rolling_sums, build_total_figures, compute_total
 from .arguments import humanise_name
-from .common import Subject, build_presentation, build_sentence
+from .common import Subject, build_presentation
+from .sentence import build_sentence
 from .shapes import (
     Cell,
     FieldChange,
@@ -54,11 +55,10 @@ def show(subject: Subject) -> Presentation:
         if amount is None or amount.is_whole or amount.currency == money.MIXED:
             return build_presentation(subject)
     if amount is None:
-        return build_presentation(
-            subject, Tag("The amount could not be read", loud=True)
-        )
-    moved = tuple(_build_balance_changes(subject, amount))
-    covered = {change.path for change in moved}
+        unread = Tag("The amount could not be read", loud=True)
+        return build_presentation(subject, unread)
+    balances = tuple(_build_balance_changes(subject, amount))
+    covered = {change.path for change in balances}
     return build_presentation(
         subject,
         *_build_amount_tags(subject, amount),
@@ -72,7 +72,7 @@ def show(subject: Subject) -> Presentation:
             *_build_payee_figures(subject),
             *_build_limited_sums(subject, amount),
         ),
-        changes=(*moved, *subject.rows.changes),
+        changes=(*balances, *subject.rows.changes),
         now=tuple(row for row in subject.rows.now if row.path not in covered),
         headline=_list_headline_paths(subject),
     )
@@ -109,21 +109,18 @@ def _build_amount_tags(subject: Subject, amount: Money) -> Iterator[Tag]:
 
 
 def _build_limit_tags(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
-    """Tags for one limit of the tool.
-
-    The amounts of this call exceed it together, nearly reach it, or exceed it together
-    with earlier calls.
-    """
+    """Tags for one limit of the tool: the amounts of this call exceed it together,
+    nearly reach it, or exceed it together with earlier calls."""
     limited, most = format_money(limit.money), limit.money.minor
     if limit.measure:
-        if _find_measured_sum(subject, limit.measure) > most:
+        if subject.sums.get(limit.measure, 0) > most:
             yield Tag(f"{humanise_name(limit.measure)}: above {limited}", loud=True)
         return
     if amount.minor > most:
         yield Tag(f"Above {limited}", loud=True)
     elif amount.minor * 100 >= most * NEAR_LIMIT_PERCENT:
         yield Tag(f"Just under {limited}", loud=True)
-    elif any(total > most for total in _list_sums(subject)):
+    elif any(total > most for total in subject.sums.values()):
         yield Tag(f"Above {limited} together with earlier ones", loud=True)
 
 
@@ -171,38 +168,22 @@ def _is_other_currency(subject: Subject, amount: Money) -> bool:
 def _build_limited_sums(subject: Subject, amount: Money) -> Iterator[SizeFigure]:
     """The rolling sums, each with its limit where the tool declares one."""
     limits = {limit.measure: limit for limit in subject.definition.limits}
-    totals = subject.facts.get("sum")
-    names = totals if isinstance(totals, Mapping) else {}
-    measures = [name for name, total in names.items() if isinstance(total, int)]
     # Amounts in several currencies have no sum.
-    for name, pair in zip(measures, build_rolling_sums(subject), strict=False):
+    for name, figure in zip(subject.sums, build_rolling_sums(subject), strict=False):
         limit = limits.get(name)
         if limit and limit.currency == amount.currency:
-            yield replace(pair, note=f"of {format_money(limit.money)}, {pair.note}")
+            note = f"of {format_money(limit.money)}, {figure.note}"
+            yield replace(figure, note=note)
         else:
-            yield pair
-
-
-def _list_sums(subject: Subject) -> list[int]:
-    sums = subject.facts.get("sum")
-    values = sums.values() if isinstance(sums, Mapping) else ()
-    return [value for value in values if isinstance(value, int)]
-
-
-def _find_measured_sum(subject: Subject, name: str) -> int:
-    sums = subject.facts.get("sum")
-    value = sums.get(name) if isinstance(sums, Mapping) else 0
-    return value if isinstance(value, int) else 0
+            yield figure
 
 
 def _build_balance_changes(subject: Subject, amount: Money) -> Iterator[FieldChange]:
     """Changes of the balances that the tool declares: before as read, after
     computed."""
-    facts = subject.facts.get("before")
-    facts = facts if isinstance(facts, Mapping) else {}
     for balance in subject.definition.balances:
-        was = facts.get(balance.fact)
-        same = facts.get(f"{balance.fact}_currency") == amount.currency
+        was = subject.fact(balance.fact)
+        same = subject.fact(f"{balance.fact}_currency") == amount.currency
         if not isinstance(was, int) or not same:
             continue
         now = was + (amount.minor if balance.moves == "up" else -amount.minor)
@@ -241,14 +222,9 @@ def amount_to_words(amount: Money) -> str:
 
 
 def _build_amount_figure(subject: Subject, amount: Money) -> SizeFigure:
-    shares = [
-        f"{share:.0f} % of the {name}" for name, share in _list_shares(subject, amount)
-    ]
-    return SizeFigure(
-        "Amount",
-        format_money(amount),
-        " · ".join([amount_to_words(amount), *shares[:1]]),
-    )
+    notes = [amount_to_words(amount)]
+    notes += [f"{share:.0f} % of the {n}" for n, share in _list_shares(subject, amount)]
+    return SizeFigure("Amount", format_money(amount), " · ".join(notes[:2]))
 
 
 def _build_share_tags(subject: Subject, amount: Money) -> Iterator[Tag]:
@@ -260,11 +236,8 @@ def _build_share_tags(subject: Subject, amount: Money) -> Iterator[Tag]:
 def _list_shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]:
     """The amount in per cent of each total that the reader gave in the same
     currency."""
-    facts = subject.facts.get("before")
-    if not isinstance(facts, Mapping):
-        return
-    for name, value in facts.items():
-        same = facts.get(f"{name}_currency") == amount.currency
+    for name, value in subject.reader_facts.items():
+        same = subject.fact(f"{name}_currency") == amount.currency
         if name.endswith("_total") and same and isinstance(value, int) and value > 0:
             yield humanise_name(name).lower(), amount.minor * 100 / value
 
@@ -278,8 +251,10 @@ def _build_headline_values(subject: Subject, amount: Money) -> dict[str, Sentenc
 
 def _list_headline_paths(subject: Subject) -> tuple[str, ...]:
     """The paths of the arguments with the headline's amount and currency."""
-    headline = subject.headline
-    return (headline[0].amount, headline[0].currency) if headline else ()
+    if subject.headline is None:
+        return ()
+    declared, _ = subject.headline
+    return declared.amount, declared.currency
 
 
 def _merge_amount_parts(parts: tuple[SentencePart, ...]) -> tuple[SentencePart, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from . import moments
-from .arguments import collect_leaves, is_personal_name
-from .common import Subject, build_presentation, format_count, is_path_within
-from .shapes import Presentation, Tag, ValueRow
+from .arguments import collect_leaves, format_count, is_path_within, is_personal_name
+from .common import Subject, add_utc_note, build_presentation
+from .shapes import Presentation, Tag
 
 MANY_ROWS = 100
 COUNT_FIELD = "rows"  # in the reading: the number of records, not a field
@@ -16,13 +15,12 @@ COUNT_FIELD = "rows"  # in the reading: the number of records, not a field
 
 def show(subject: Subject) -> Presentation:
     """Present field by field; tags name emptied fields and personal data."""
-    other = tuple(_add_utc_note(row) for row in subject.rows.other)
     return build_presentation(
         subject,
         *_build_emptied_tags(subject),
         *build_affected_tags(subject),
         *build_personal_tags(subject),
-        other=other,
+        other=tuple(map(add_utc_note, subject.rows.other)),
     )
 
 
@@ -37,10 +35,6 @@ def show_deletion(subject: Subject) -> Presentation:
     }
     write = subject.as_read if record else subject.cell_in_words
     change = replace(subject.comparison, cell=write).change
-    named = [
-        ValueRow(subject.label(leaf.path), leaf.path, subject.cell(leaf))
-        for leaf in subject.leaves
-    ]
     return build_presentation(
         subject,
         Tag("Deletes", loud=True),
@@ -48,7 +42,7 @@ def show_deletion(subject: Subject) -> Presentation:
         changes=tuple(
             change(leaf, None) for leaf in collect_leaves(record) or subject.leaves
         ),
-        other=tuple(named) if record else (),
+        other=tuple(map(subject.row, subject.leaves)) if record else (),
         unchanged=(),
         now=(),
         gone="erased",
@@ -69,12 +63,6 @@ def build_personal_tags(subject: Subject) -> Iterator[Tag]:
     personal = {path for path in changed if is_personal_name(path)}
     if personal:
         yield Tag(f"Personal data: {format_count(len(personal), 'field')}")
-
-
-def _add_utc_note(row: ValueRow) -> ValueRow:
-    """Note the time in UTC on a moment with an offset."""
-    note = moments.format_in_utc(row.cell.text) if row.cell.kind == "text" else ""
-    return replace(row, note=note) if note else row
 
 
 def _build_emptied_tags(subject: Subject) -> Iterator[Tag]:

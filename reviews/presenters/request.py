@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from . import unicode
 from .arguments import is_secret_name
-from .common import Subject, build_presentation
+from .common import Subject, build_loud_tags, build_presentation
 from .shapes import Cell, Presentation, SizeFigure, Tag, ValueRow
 from .unicode import is_hidden
 from .views import DedicatedView, GroupView
@@ -48,16 +48,14 @@ def show(subject: Subject) -> Presentation:
             hidden=hidden,
             views=_build_argument_groups(subject),
         )
-    line = GroupView("The request", tuple(_build_request_rows(subject, parts)))
-    query = GroupView("Query", tuple(_build_query_rows(parts)))
     return build_presentation(
         subject,
         *_build_method_tags(subject),
         *_build_host_tags(subject, parts),
         size=(_build_target_figure(subject, parts),),
         views=[
-            line,
-            *([query] if query.rows else []),
+            GroupView("The request", tuple(_build_request_rows(subject, parts))),
+            GroupView("Query", tuple(_build_query_rows(parts))),
             *_build_argument_groups(subject),
         ],
     )
@@ -107,15 +105,10 @@ def _build_query_rows(parts: Any) -> Iterator[ValueRow]:
 
 
 def _build_argument_groups(subject: Subject) -> list[DedicatedView]:
-    groups = [
-        GroupView(title, tuple(subject.listed(role)))
-        for title, role in (
-            ("Query", "query"),
-            ("Headers", "headers"),
-            ("Body", "body"),
-        )
+    return [
+        GroupView(role.capitalize(), tuple(subject.listed(role)))
+        for role in ("query", "headers", "body")
     ]
-    return [group for group in groups if group.rows]
 
 
 def list_secret_paths(subject: Subject) -> frozenset[str]:
@@ -140,15 +133,12 @@ def _build_method_tags(subject: Subject) -> Iterator[Tag]:
 def _build_host_tags(subject: Subject, parts: Any) -> Iterator[Tag]:
     known = subject.read("known_hosts")
     method = subject.text("method").upper() or "GET"
-    if isinstance(known, list) and parts.hostname not in known:
-        new = (
-            "New host"
-            if method in SAFE_METHODS
-            else f"{_format_method(method)} to a new host"
-        )
-        yield Tag(new, loud=True)
-    for warning in _list_host_warnings(parts):
-        yield Tag(warning, loud=True)
+    is_new = isinstance(known, list) and parts.hostname not in known
+    to_new = f"{_format_method(method)} to a new host"
+    yield from build_loud_tags(
+        (is_new, "New host" if method in SAFE_METHODS else to_new),
+        *((True, warning) for warning in _list_host_warnings(parts)),
+    )
 
 
 def _format_method(method: str) -> str:

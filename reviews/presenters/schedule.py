@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from policies.effect_classes import Recipients
-
 from . import moments
-from .common import Subject, build_loud_tags, build_presentation, format_count
+from .arguments import format_count
+from .common import Subject, add_utc_note, build_loud_tags, build_presentation
 from .shapes import Presentation, Tag, ValueRow
 from .views import GroupView
 
@@ -20,16 +19,15 @@ _PUBLIC = re.compile(r"public|everyone|everybody|anyone|world")
 
 def show(subject: Subject) -> Presentation:
     """Present when it is, also in UTC; then who is asked, and what it says."""
-    when = [_add_utc_note(row) for row in subject.listed("start", "end")]
+    when = [*map(add_utc_note, subject.listed("start", "end"))]
     when += subject.listed("zone", "repeats")
     who = [_add_guest_warning(subject, row) for row in subject.listed("who")]
     what = subject.listed("title", "visibility", "text")
-    groups = [
+    views = [
         GroupView("When", tuple(when)),
         GroupView("Guests", tuple(who)),
         GroupView("Content", tuple(what)),
     ]
-    views = [group for group in groups if group.rows]
     return build_presentation(subject, *_build_schedule_tags(subject, who), views=views)
 
 
@@ -54,16 +52,7 @@ def _is_backwards(starts: datetime | None, ends: datetime | None) -> bool:
     return ends < starts
 
 
-def _add_utc_note(row: ValueRow) -> ValueRow:
-    """Note the time in UTC on a moment with an offset."""
-    note = moments.format_in_utc(row.cell.text)
-    return replace(row, note=note) if note else row
-
-
 def _add_guest_warning(subject: Subject, row: ValueRow) -> ValueRow:
     """Warn of a guest who is in none of the tool's recipient classes."""
-    forms = [recipients.when for recipients in subject.definition.classes or ()]
-    known = [form for form in forms if isinstance(form, Recipients)]
-    guest = "@" in row.cell.text
-    ours = any(f.matches({f.recipients[0]: [row.cell.text]}) for f in known)
-    return replace(row, warns=("Outside the company",)) if guest and not ours else row
+    outside = "@" in row.cell.text and not subject.is_inside(row.cell.text)
+    return replace(row, warns=("Outside the company",)) if outside else row

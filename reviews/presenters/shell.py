@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import shell_lexer, shell_warnings, unicode
-from .common import Subject, build_presentation, build_sentence, format_count
+from .arguments import format_count
+from .common import Subject, build_presentation
+from .sentence import build_sentence
 from .shapes import (
     Cell,
     Presentation,
@@ -25,11 +27,11 @@ from .shapes import (
     ValuePart,
     ValueRow,
 )
+from .shell_lexer import Redirection, ShellWord, SimpleCommand
 from .views import (
     CommandStep,
     CommandToken,
     CommandView,
-    DedicatedView,
     EmbeddedText,
     GroupView,
 )
@@ -54,6 +56,8 @@ _PLACE_ROLES = ("host", "user", "cwd", "env", "stdin")
 class ParsedCommand:
     """A parsed command: its steps, the texts inside it, and what nobody can tell."""
 
+    declared: Mapping[str, Any] = field(default_factory=dict)  # by the tool's reader
+    depth: int = 0  # commands around it
     steps: list[CommandStep] = field(default_factory=list)
     inside: list[EmbeddedText] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
@@ -73,20 +77,17 @@ def show(subject: Subject) -> Presentation:
     covers = subject.path("argv") if read.words else ""
     inside = tuple(read.inside)
     command = CommandView(title, tuple(read.steps), inside, read.problem, covers)
-    places = tuple(_build_place_rows(subject))
-    hosts = tuple(_build_address_rows(read))
-    views: list[DedicatedView] = [
-        command,
-        GroupView("Connections", hosts),
-        GroupView("Where", places),
-    ]
     hidden = [subject.undecoded(role, why) for why in dict.fromkeys(read.doubts)]
     return build_presentation(
         subject,
         *_build_warning_tags(read),
         sentence=build_sentence(subject, _build_sentence_values(subject, read)),
         size=tuple(_build_size_figures(subject)),
-        views=[view for view in views if not isinstance(view, GroupView) or view.rows],
+        views=[
+            command,
+            GroupView("Connections", tuple(_build_address_rows(read))),
+            GroupView("Where", tuple(_build_place_rows(subject))),
+        ],
         hidden=hidden,
         used=("programs", "globs", "host", "user", "cwd"),
     )
@@ -102,19 +103,17 @@ def _parse_command_text(subject: Subject) -> ParsedCommand:
 def _parse_argv(subject: Subject) -> ParsedCommand:
     """Parse words that no shell reads: the program receives each exactly as given."""
     first, rest = subject.value("command"), subject.value("argv")
-    words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
+    is_list = isinstance(rest, list)
+    words = [*([] if first is None else [first]), *(rest if is_list else [])]
     if not words or not all(isinstance(word, str) for word in words):
         return ParsedCommand(doubts=["The command contains parts that are not text."])
-    simple = shell_lexer.SimpleCommand(
-        "", words=[shell_lexer.ShellWord(w, w, w) for w in words]
-    )
-    parsed = ParsedCommand(words=words)
-    _add_step(simple, parsed, subject.before or {}, depth=0)
+    parsed = ParsedCommand(subject.before or {}, words=words)
+    _add_step(parsed, SimpleCommand("", words=[ShellWord(w, w, w) for w in words]))
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
         parsed.doubts.append(
             "The tool does not declare whether a shell runs the command."
         )
-    if not _is_list(rest):
+    if not is_list:
         parsed.doubts.append("The command is not a list.")
     return parsed
 
@@ -126,7 +125,7 @@ def parse_command(
 
     Never raises: a line that cannot be parsed has its reason in `problem`.
     """
-    parsed = ParsedCommand()
+    parsed = ParsedCommand(declared, depth)
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
         parsed.doubts.append("It contains hidden characters.")
         parsed.warns.append("Hidden characters")
@@ -136,63 +135,45 @@ def parse_command(
         parsed.problem = f"Not decoded: {error}."
         parsed.doubts.append(parsed.problem)
         parsed.warns.append("Not decoded")
-        as_bash = ParsedCommand()
+        as_bash = ParsedCommand(declared, depth)
         for simple in error.as_bash:
-            _add_step(simple, as_bash, declared, depth)
+            _add_step(as_bash, simple)
         parsed.warns += as_bash.warns
         parsed.hosts += as_bash.hosts
         return parsed
     if not simples:
         parsed.doubts.append("There is no readable command.")
     for simple in simples:
-        _add_step(simple, parsed, declared, depth)
+        _add_step(parsed, simple)
     return parsed
 
 
-def _add_step(
-    simple: shell_lexer.SimpleCommand,
-    parsed: ParsedCommand,
-    declared: Mapping[str, Any],
-    depth: int,
-) -> None:
-    fed = simple.joined in ("|", "|&")
-    watched = shell_warnings.inspect_command(simple, fed=fed)
-    tokens = tuple(_build_step_tokens(simple, watched, declared))
+def _add_step(parsed: ParsedCommand, simple: SimpleCommand) -> None:
+    findings = shell_warnings.inspect_command(simple, fed=simple.joined in ("|", "|&"))
+    tokens = tuple(_build_step_tokens(simple, findings, parsed.declared))
     joined = _JOIN_PHRASES[simple.joined].format(n=len(parsed.steps))
     parsed.steps.append(CommandStep(joined, tokens))
-    parsed.doubts += watched.doubts
-    parsed.hosts += [host for host in watched.hosts if host not in parsed.hosts]
+    parsed.doubts += findings.doubts
+    parsed.hosts += [host for host in findings.hosts if host not in parsed.hosts]
     parsed.warns += [warn for token in tokens for warn in token.warns]
-    for title, text in _collect_embedded_code(simple, watched):
-        _parse_embedded_code(title, text, parsed, declared, depth)
+    for code in findings.codes:
+        _parse_embedded_code(parsed, "Runs in a subshell", code)
+    for word in simple.all_words:
+        for text in word.inner:
+            title = "Runs first, and its output is inserted"
+            _parse_embedded_code(parsed, title, text)
     for redirect in simple.redirects:
         if redirect.body is not None:
-            _add_heredoc(redirect, simple, parsed, declared, depth)
+            _add_heredoc(parsed, redirect, simple)
 
 
-def _collect_embedded_code(
-    simple: shell_lexer.SimpleCommand, watched: shell_warnings.CommandFindings
-) -> Iterator[tuple[str, str]]:
-    for code in watched.codes:
-        yield "Runs in a subshell", code
-    for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
-        for text in word.inner:
-            yield "Runs first, and its output is inserted", text
-
-
-def _parse_embedded_code(
-    title: str,
-    text: str,
-    parsed: ParsedCommand,
-    declared: Mapping[str, Any],
-    depth: int,
-) -> None:
+def _parse_embedded_code(parsed: ParsedCommand, title: str, text: str) -> None:
     """Parse a command inside the command into steps of its own."""
-    if depth >= MAX_DEPTH:
+    if parsed.depth >= MAX_DEPTH:
         parsed.inside.append(EmbeddedText(title, text, problem="Not opened: too deep."))
         parsed.doubts.append("Commands are nested too deep.")
         return
-    inner = parse_command(text, declared, depth + 1)
+    inner = parse_command(text, parsed.declared, parsed.depth + 1)
     parsed.inside.append(EmbeddedText(title, text, tuple(inner.steps), inner.problem))
     parsed.inside += inner.inside
     parsed.doubts += inner.doubts
@@ -201,18 +182,12 @@ def _parse_embedded_code(
 
 
 def _add_heredoc(
-    redirect: shell_lexer.Redirection,
-    simple: shell_lexer.SimpleCommand,
-    parsed: ParsedCommand,
-    declared: Mapping[str, Any],
-    depth: int,
+    parsed: ParsedCommand, redirect: Redirection, simple: SimpleCommand
 ) -> None:
     body = redirect.body or ""
-    if (
-        shell_warnings.FOREIGN_TEXT
-        in shell_warnings.inspect_command(simple, fed=True).doubts
-    ):
-        _parse_embedded_code("Runs this text in a shell", body, parsed, declared, depth)
+    findings = shell_warnings.inspect_command(simple, fed=True)
+    if shell_warnings.FOREIGN_TEXT in findings.doubts:
+        _parse_embedded_code(parsed, "Runs this text in a shell", body)
         parsed.doubts.append("Its text is run as commands.")
         return
     parsed.inside.append(EmbeddedText("Input text", body))
@@ -221,21 +196,18 @@ def _add_heredoc(
 
 
 def _build_step_tokens(
-    simple: shell_lexer.SimpleCommand,
-    watched: shell_warnings.CommandFindings,
+    simple: SimpleCommand,
+    findings: shell_warnings.CommandFindings,
     declared: Mapping[str, Any],
 ) -> Iterator[CommandToken]:
     for comment in simple.comments:
         yield CommandToken(comment, "comment, not run")
-    for place, word in enumerate(simple.assigns):
-        yield CommandToken(
-            word.text, "sets a variable", _deduplicate_warnings(watched.assigns[place])
-        )
+    for word, warns in zip(simple.assigns, findings.assigns, strict=True):
+        yield CommandToken(word.text, "sets a variable", tuple(warns))
     for place, word in enumerate(simple.words):
-        yield _describe_word(
-            place, word, _deduplicate_warnings(watched.words[place]), declared
-        )
-    for place, redirect in enumerate(simple.redirects):
+        warnings = tuple(dict.fromkeys(findings.words[place]))
+        yield _describe_word(place, word, warnings, declared)
+    for redirect, warns in zip(simple.redirects, findings.redirects, strict=True):
         stream = _STREAMS.get(redirect.number, f"stream {redirect.number} ")
         means, _ = shell_lexer.REDIRECTIONS[redirect.form]
         if redirect.is_other_command:
@@ -244,14 +216,14 @@ def _build_step_tokens(
             means = "closed"
         means = f"{stream}{means}".capitalize()
         text = f"{redirect.number}{redirect.operator} {redirect.target.text}"
-        yield CommandToken(text, means, _deduplicate_warnings(watched.redirects[place]))
+        yield CommandToken(text, means, tuple(dict.fromkeys(warns)))
     if simple.background:
         yield CommandToken("&", "not waited for", ("Continues in the background",))
 
 
 def _describe_word(
     place: int,
-    word: shell_lexer.ShellWord,
+    word: ShellWord,
     warns: tuple[str, ...],
     declared: Mapping[str, Any],
 ) -> CommandToken:
@@ -334,11 +306,3 @@ def _rank_warning(warning: str) -> int:
 def _find_declared(declared: Mapping[str, Any], name: str, key: str) -> Any:
     values = declared.get(name)
     return values.get(key) if isinstance(values, Mapping) else None
-
-
-def _deduplicate_warnings(warnings: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(warnings))
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)

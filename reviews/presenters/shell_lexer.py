@@ -137,6 +137,11 @@ class SimpleCommand:
         return not (self.assigns or self.words or self.redirects or self.comments)
 
     @property
+    def all_words(self) -> list[ShellWord]:
+        targets = (redirect.target for redirect in self.redirects)
+        return [*self.words, *self.assigns, *targets]
+
+    @property
     def runs(self) -> bool:
         return bool(self.assigns or self.words or self.redirects)
 

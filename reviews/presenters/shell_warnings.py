@@ -243,9 +243,9 @@ class CommandFindings:
     """The findings about one simple command: by index of the word, and for all of
     it."""
 
-    words: dict[int, list[str]] = field(default_factory=dict)
-    redirects: dict[int, list[str]] = field(default_factory=dict)
-    assigns: dict[int, list[str]] = field(default_factory=dict)
+    words: list[list[str]]
+    redirects: list[list[str]]
+    assigns: list[list[str]]
     doubts: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)  # shell code given as one word
     hosts: list[str] = field(default_factory=list)
@@ -253,18 +253,18 @@ class CommandFindings:
 
 def inspect_command(simple: SimpleCommand, *, fed: bool = False) -> CommandFindings:
     """Inspect one simple command; `fed` says that it reads another's output."""
-    findings = CommandFindings()
-    for place, word in enumerate(simple.words):
-        findings.words[place] = list(_list_word_warnings(word))
-    for place, redirect in enumerate(simple.redirects):
-        findings.redirects[place] = list(_list_redirect_warnings(redirect))
-    for place, word in enumerate(simple.assigns):
-        findings.assigns[place] = ["Changes how programs run"] * bool(
-            _RISKY_VARIABLES.match(word.text)
-        )
-    _inspect_programs(simple.words, findings, fed=fed or _has_input_redirect(simple))
+    findings = CommandFindings(
+        [list(_list_word_warnings(word)) for word in simple.words],
+        [list(_list_redirect_warnings(redirect)) for redirect in simple.redirects],
+        [
+            ["Changes how programs run"] * bool(_RISKY_VARIABLES.match(word.text))
+            for word in simple.assigns
+        ],
+    )
+    fed = fed or any(redirect.operator.startswith("<") for redirect in simple.redirects)
+    _inspect_programs(simple.words, findings, fed=fed)
     findings.hosts = list(_list_hosts(simple))
-    for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
+    for word in simple.all_words:
         findings.doubts += [
             doubt for mark, doubt in MARK_DOUBTS.items() if mark in word.marks
         ]
@@ -443,10 +443,6 @@ def _list_redirect_warnings(redirect: Redirection) -> Iterator[str]:
         yield "A disk itself"
     if paths.is_system_path(target) and target != "/dev/null":
         yield "Part of the machine"
-
-
-def _has_input_redirect(simple: SimpleCommand) -> bool:
-    return any(redirect.operator.startswith("<") for redirect in simple.redirects)
 
 
 def _is_known_program(name: str) -> bool:

@@ -1,9 +1,9 @@
 """An SQL statement: its kind, its tables, and whether a condition limits it. Pure.
 
 sqlglot parses it as PostgreSQL does. What databases read differently, and what sqlglot
-does not take apart, counts as not decoded; the words that begin its statements are then
-looked up in a table. How many rows it touches, and which ones, is
-shown only as the tool's reader declared it: `rows` and `keys`.
+does not take apart, counts as not decoded; `sql_heads` then says what it does. How many
+rows it touches, and which ones, is shown only as the tool's reader declared it: `rows`
+and `keys`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.simplify import simplify
 
-from .arguments import is_personal_name
-from .common import Subject, build_loud_tags, build_presentation, format_count
+from .arguments import format_count, is_personal_name
+from .common import Subject, build_loud_tags, build_presentation
 from .record import build_affected_tags
 from .shapes import Cell, Presentation, Tag, ValueRow
+from .sql_heads import (
+    MOST_CHARACTERS,
+    list_effects,
+    list_function_effects,
+    list_hidden_places,
+    list_tokens,
+)
 from .views import GroupView
 
-MOST_CHARACTERS = 10_000  # characters; a person cannot check a longer statement
 MOST_BRACKETS = 100  # square ones, whose nesting sqlglot reads in quadratic time
 SHOWN_KEYS = 5  # of the affected rows that are shown
 OTHERWISE = "MySQL and SQL Server may read it otherwise"
@@ -46,105 +52,12 @@ _STATEMENT_KINDS: dict[type[exp.Expr], str] = {
 }
 _WRITES = (exp.Delete, exp.Update, exp.Merge, exp.Insert)
 _GRAVE = {"DELETE": "Deletes rows", "DROP": "Drops", "TRUNCATE": "Empties a table"}
-# What a statement does, by the words that begin it, the longest first: the statements
-# of the grammars of PostgreSQL, MySQL and SQL Server.
-READS, WRITES, DESTROYS, GRANTS, RUNS = (
-    *("", "Changes data, settings or what runs", "Destroys data"),
-    *("Changes who may do what", "Runs code"),
-)
-_HEAD_LINES = {
-    READS: """
-        SELECT|VALUES|TABLE|WITH|SHOW|EXPLAIN|DESCRIBE|DESC|HELP|FETCH|DECLARE|CHECKSUM
-        READTEXT|PRINT|RAISERROR|THROW|SIGNAL|RESIGNAL|GET|BEGIN|START|END|COMMIT|ABORT
-        ROLLBACK|SAVEPOINT|SAVE|RELEASE|XA|CLOSE|OPEN|DEALLOCATE|LISTEN|UNLISTEN|GO|USE
-        WAITFOR|WAIT|ANALYZE|ANALYSE|CHECK|IF|WHILE|CASE|LOOP|REPEAT|BREAK|CONTINUE|GOTO
-        RETURN|LEAVE|ITERATE|HANDLER|UNLOCK|LOCK|MOVE|DELIMITER|PREDICT|ELSE
-        SET TRANSACTION|SET NAMES|SET CONSTRAINTS|START TRANSACTION""",
-    WRITES: """
-        INSERT|UPDATE|MERGE|UPSERT|COPY|LOAD DATA|LOAD XML|LOAD TABLE|LOAD INDEX|BULK
-        UPDATETEXT|WRITETEXT|CREATE|ALTER|COMMENT|RENAME|REFRESH|REINDEX|CLUSTER|REPACK
-        CHECKPOINT|NOTIFY|SEND|RECEIVE|SET|DISCARD|RESET|RECONFIGURE|OPTIMIZE|REPAIR
-        CACHE|FLUSH|IMPORT|BACKUP|ENABLE|DISABLE|ADD|CHANGE|CLONE|STOP|PRELOAD|SECURITY
-        BINLOG|DBCC|START REPLICA|START SLAVE|START GROUP_REPLICATION|VACUUM|DUMP
-        MOVE CONVERSATION|GET CONVERSATION|KILL|SHUTDOWN|RESTART""",
-    DESTROYS: """
-        DELETE|DROP|TRUNCATE|REPLACE|PURGE|RESTORE|RESET MASTER|RESET BINARY""",
-    GRANTS: """
-        GRANT|REVOKE|DENY|SETUSER|REVERT|REASSIGN|EXECUTE AS|EXEC AS|SET ROLE
-        SET SESSION AUTHORIZATION|SET LOCAL ROLE|SET SESSION ROLE|SET PASSWORD
-        SET DEFAULT|RESET ROLE|RESET SESSION|ALTER USER|ALTER ROLE|ALTER GROUP
-        ALTER LOGIN|ALTER DEFAULT|ALTER AUTHORIZATION|ALTER POLICY|ALTER SERVER
-        ALTER CREDENTIAL|ALTER CERTIFICATE|ADD SIGNATURE|CREATE USER|CREATE ROLE
-        CREATE GROUP|CREATE LOGIN|CREATE POLICY|CREATE SERVER|CREATE CREDENTIAL
-        CREATE CERTIFICATE|CREATE SECURITY|ALTER SECURITY|OPEN MASTER|OPEN SYMMETRIC
-        SECURITY LABEL|RENAME USER""",
-    RUNS: """
-        DO|CALL|EXEC|EXECUTE|PREPARE|LOAD|INSTALL|UNINSTALL|SOURCE|SYSTEM|ALTER SYSTEM
-        EXPLAIN ANALYZE|EXPLAIN ANALYSE|CREATE FUNCTION|CREATE PROCEDURE|CREATE PROC
-        CREATE TRIGGER|CREATE RULE|CREATE EXTENSION|CREATE LANGUAGE|CREATE TRUSTED
-        CREATE PROCEDURAL|CREATE ASSEMBLY|CREATE EVENT|CREATE AGGREGATE|CREATE OPERATOR
-        CREATE CAST|CREATE CONVERSION|CREATE TRANSFORM|CREATE ROUTINE|CREATE DEFINER
-        CREATE EXTERNAL|ALTER FUNCTION|ALTER PROCEDURE|ALTER PROC
-        ALTER TRIGGER|ALTER EVENT|ALTER EXTENSION|ALTER ASSEMBLY|ALTER ROUTINE
-        ENABLE TRIGGER|CREATE CONSTRAINT""",
-}
-HEADS = {
-    head: does
-    for does, lines in _HEAD_LINES.items()
-    for head in re.split(r"[|\n]", re.sub(r"\n[ ]+", "\n", lines).strip())
-}
-# SQL Server begins a statement at one of these words without a semicolon before it.
-_BATCH_HEADS = """
-ALTER BACKUP BEGIN BULK CHECKPOINT COMMIT CREATE DBCC DECLARE DELETE DENY DROP DUMP EXEC
-EXECUTE GRANT INSERT KILL MERGE RECONFIGURE RESTORE REVERT REVOKE ROLLBACK SAVE SET
-SETUSER SHUTDOWN TRUNCATE UPDATE UPDATETEXT USE WAITFOR WRITETEXT
-"""
-# Words and signs after which such a word belongs to the same statement.
-_GOES_ON = """
-ADD AND AS BETWEEN BY CASE COLUMN COMMIT DELETE DISTINCT DO ELSE EXCEPT EXISTS FOR FROM
-FULL HAVING IN INDEX INNER INTERSECT INTO IS JOIN KEY LEFT LIKE NOT ON ONLY OR OUTER
-RENAME RETURNING RIGHT SELECT SET TABLE THEN TO UNION UPDATE USING VIEW WHEN WHERE WITH
-( , . = < > + - / % | & ~ ^ ! : @
-"""
-# Words and signs after which a statement begins in each database.
-_OPENS = "AS BEGIN DO ELSE EXPLAIN ANALYZE ANALYSE GO LOOP REPEAT THEN ; ( )"
-_MAIN = ("SELECT", "DELETE", "UPDATE", "INSERT", "MERGE")  # after WITH
-_ALTER_PARTS = """
-COLUMN CONSTRAINT DATA DEFAULT EXPRESSION IDENTITY LOGGED LOGGING NOT SCHEMA STATISTICS
-STORAGE TABLESPACE UNLOGGED WITHOUT
-"""
-# Phrases that do something of their own, wherever they stand.
-_PHRASES = (
-    (re.compile(r"\b(?:TO|FROM)\s+PROGRAM\b", re.IGNORECASE), RUNS),
-    (re.compile(r"\bSONAME\b", re.IGNORECASE), RUNS),
-    (re.compile(r"\bINTO\s+(?:OUT|DUMP)FILE\b", re.IGNORECASE), "Writes a file"),
-    (re.compile(r"\bSECURITY\s+DEFINER\b", re.IGNORECASE), GRANTS),
-    (re.compile(r"\bOWNER\s+TO\b", re.IGNORECASE), GRANTS),
-    (re.compile(r"/\*M?!", re.IGNORECASE), "MySQL runs what a comment contains"),
-)
-_EFFECTS = re.compile(
-    r"pg_(?:terminate|cancel|reload|rotate|switch|promote|create|drop|logical|file"
-    r"|replication|read|ls|stat_file|stat_reset|write|export|import|start|stop|backup"
-    r"|wal_replay|advisory|try_advisory|sleep|log_backend|restore)\w*|lo_\w+|loread"
-    r"|lowrite|dblink\w*|setval|nextval|set_config|(?:query|table|schema|cursor"
-    r"|database)_to_xml\w*|xp_\w+|sp_\w+|load_file|load_extension|writefile|sys_exec"
-    r"|sys_eval|openrowset|openquery|opendatasource|benchmark|sleep|get_lock"
-    r"|release_(?:all_)?locks?|fn_\w+|utl_\w+|dbms_\w+",
-    re.IGNORECASE,
-)
 _PARSER_ERRORS = (
     *(SqlglotError, RecursionError, ValueError, AttributeError, TypeError),
     *(ArithmeticError, LookupError),
 )
 _AMBIGUOUS = re.compile(r"\"|\|\|")  # in MySQL a string, and OR
 _BRACKETED = re.compile(r"\[[^\]]*\]")
-_TOKENS = re.compile(
-    r"""'(?:[^']|'')*(?:'|\Z) | (?P<quoted>"(?:[^"]|"")*(?:"|\Z) | `[^`]*(?:`|\Z))
-    | (?P<gap> --[ \t][^\n]* | --(?=\n) | /\*M?!\d* | /\*(?:[^*]|\*(?!/))*(?:\*/|\Z)
-        | \*/ | \s+)
-    | (?P<word>[^\W\d]\w*) | \d[\w.]* | \[[^\]]*(?:\]|\Z) | (?P<sign>\S)""",
-    re.VERBOSE,
-)
 # Databases read these differently.
 _DIALECT_DIFFERENCES = (
     (re.compile(r"\\"), "a backslash"),
@@ -181,28 +94,23 @@ def show(subject: Subject) -> Presentation:
     try:
         statements = parse_statements(text)
     except UnreadableStatement as error:
-        why = f"Not decoded: {error}."
         return build_presentation(
             subject,
             Tag("The statement was not decoded", loud=True),
             *(Tag(effect, loud=True) for effect in list_effects(text)),
             *build_affected_tags(subject),
-            hidden=[subject.undecoded("statement", why)],
+            hidden=[subject.undecoded("statement", f"Not decoded: {error}.")],
         )
     groups = [
-        _build_statement_group(n, statement, len(statements))
-        for n, statement in enumerate(statements, 1)
+        _build_statement_group(number, statement, len(statements))
+        for number, statement in enumerate(statements, 1)
     ]
     touched = tuple(_build_touched_rows(subject))
-    views = [
-        *groups,
-        *([GroupView("Rows, as declared by the tool", touched)] * bool(touched)),
-    ]
     return build_presentation(
         subject,
         *_build_statement_tags(statements, text),
         *build_affected_tags(subject),
-        views=views,
+        views=[*groups, GroupView("Rows, as declared by the tool", touched)],
         used=("rows", "keys"),
     )
 
@@ -234,108 +142,11 @@ def _check_dialects(text: str) -> None:
     ends = [match.end() for match in _BRACKETED.finditer(text)]
     if any(text.count("'", 0, end) % 2 for end in ends):
         raise UnreadableStatement(f"it has a bracket in a string; {OTHERWISE}")
-    tokens = _list_tokens(text)
-    for place in _list_hidden_places(tokens):
+    tokens = list_tokens(text)
+    for place in list_hidden_places(tokens):
         raise UnreadableStatement(
             f"{tokens[place].text} may begin another statement; {OTHERWISE}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A word in capitals, a sign, or "" for anything quoted and for numbers."""
-
-    text: str
-    is_word: bool
-    is_called: bool  # an opening bracket follows
-    name: str  # of a word or quoted name, as it is written
-    starts_line: bool = False
-
-
-def _list_tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    line = True
-    for match in _TOKENS.finditer(text[:MOST_CHARACTERS]):
-        if match["gap"]:
-            line = line or "\n" in match[0]
-            continue
-        word, sign = match["word"] or "", match["sign"] or ""
-        after = text[match.end() : match.end() + 100].lstrip()
-        name = word or (match["quoted"] or "").strip('"`')
-        called = after.startswith("(")
-        tokens.append(_Token(word.upper() or sign, bool(word), called, name, line))
-        line = False
-    return tokens
-
-
-def list_effects(text: str) -> list[str]:
-    """What the statements of an undecoded text do, by the words that begin them."""
-    tokens = _list_tokens(text)
-    hidden = set(_list_hidden_places(tokens))
-    effects = []
-    for place, token in enumerate(tokens):
-        before = tokens[place - 1].text if place else ";"
-        if token.is_word and (before in _OPENS.split() or place in hidden):
-            effects.append(find_head([word.text for word in tokens[place : place + 5]]))
-    effects += [effect for pattern, effect in _PHRASES if pattern.search(text)]
-    effects += list(_list_function_effects(tokens))
-    return [effect for effect in dict.fromkeys(effects) if effect]
-
-
-def find_head(words: Sequence[str]) -> str:
-    """What a statement that begins with these words in capitals does; "" if it only
-    reads, or if no statement begins so."""
-    if words[1:2] == ["OR"]:  # CREATE OR REPLACE
-        words = [words[0], *words[3:]]
-    forms = (" ".join(words[:length]) for length in (3, 2, 1))
-    return next((HEADS[form] for form in forms if form in HEADS), READS)
-
-
-def _list_function_effects(tokens: Sequence[_Token]) -> Iterator[str]:
-    for token in tokens:
-        if token.is_called and _EFFECTS.fullmatch(token.name):
-            yield f"Calls {token.name.lower()}, which does more than read"
-
-
-def _list_hidden_places(tokens: Sequence[_Token]) -> Iterator[int]:
-    """Where SQL Server begins a statement that PostgreSQL does not."""
-    heads, start, updates = _BATCH_HEADS.split(), 0, 0
-    for place, token in enumerate(tokens):
-        if not place or tokens[place - 1].text == ";":
-            start, updates = place, 0
-        updates += token.text == "UPDATE"
-        ends_line = place + 1 == len(tokens) or tokens[place + 1].starts_line
-        if token.text == "GO" and token.starts_line and ends_line:
-            yield place
-        if not token.is_word or token.text not in heads or place == start:
-            continue
-        if token.text == "SET" and updates:  # UPDATE t SET
-            updates -= 1
-        elif not _goes_on(tokens, place, start):
-            yield place
-
-
-def _list_outer_verbs(tokens: Sequence[_Token]) -> list[str]:
-    """The verbs of statements that stand outside all brackets."""
-    depth, verbs = 0, []
-    for token in tokens:
-        depth += (token.text == "(") - (token.text == ")")
-        verbs += [token.text] * (depth == 0 and token.text in _MAIN)
-    return verbs
-
-
-def _goes_on(tokens: Sequence[_Token], place: int, start: int) -> bool:
-    """Whether the word at `place` continues the statement that begins at `start`."""
-    before = tokens[place - 1].text
-    first, word = tokens[start].text, tokens[place].text
-    if before == "*":  # of a product, or of `SELECT *`
-        return tokens[place - 2].text not in ("SELECT", "DISTINCT", ".")
-    if first == "WITH" and before == ")" and word in _MAIN:
-        return not _list_outer_verbs(tokens[start:place])
-    if first == "ALTER" and word in ("ALTER", "DROP", "SET"):
-        following = [part.text for part in tokens[place + 1 : place + 2]]
-        return bool(following and following[0] in _ALTER_PARTS.split())
-    return before in _GOES_ON.split()
 
 
 def _build_statement(tree: exp.Expr) -> SqlStatement:
@@ -418,8 +229,8 @@ _OPPOSITES: dict[type[exp.Expr], str] = {
     exp.LT: ">=",
     exp.GTE: "<",
     exp.GT: "<=",
+    exp.LTE: ">",
 }
-_OPPOSITES |= {exp.LTE: ">"}
 
 
 def _is_always(condition: exp.Expr, truth: bool) -> bool:
@@ -495,7 +306,7 @@ def _build_statement_group(number: int, statement: SqlStatement, of: int) -> Gro
         ("Kind", ", with ".join(statement.kinds), _list_grave_warnings(statement)),
         ("Tables", ", ".join(statement.tables) or "none", ()),
         ("Writes", ", ".join(statement.columns), ()),
-        ("Only where", statement.condition or "", ()),
+        ("Only where", statement.condition, ()),
         ("Calls", ", ".join(statement.functions), ("A function can do anything",)),
     ]
     rows = [
@@ -524,29 +335,21 @@ def _build_touched_rows(subject: Subject) -> Iterator[ValueRow]:
 
 def _build_statement_tags(statements: list[SqlStatement], text: str) -> Iterator[Tag]:
     nulls = sum(statement.nulls for statement in statements)
-    names = {
-        name
-        for statement in statements
-        for name in statement.columns
-        if is_personal_name(name)
-    }
+    columns = {name for statement in statements for name in statement.columns}
     kinds = {kind for statement in statements for kind in statement.kinds}
+    effects = [effect for statement in statements for effect in statement.overwrites]
     functions = any(statement.functions for statement in statements)
     yield from build_loud_tags(
         (any(statement.is_unbounded for statement in statements), EVERY_ROW),
         *((kind in kinds, grave) for kind, grave in _GRAVE.items()),
         (any(statement.drops for statement in statements), "Drops a column or more"),
         (nulls, f"Empties {format_count(nulls, 'column')}"),
-        *(
-            (True, effect)
-            for statement in statements
-            for effect in statement.overwrites
-        ),
+        *((True, effect) for effect in effects),
         (functions, "Calls a function of the database"),
-        *((True, effect) for effect in _list_function_effects(_list_tokens(text))),
+        *((True, effect) for effect in list_function_effects(list_tokens(text))),
         (len(statements) > 1, f"{len(statements)} statements in one"),
     )
     if _AMBIGUOUS.search(text):
         yield Tag(f"Quotes or ||: {OTHERWISE}")
-    if names:
-        yield Tag(f"Personal data: {format_count(len(names), 'column')}")
+    if personal := sum(map(is_personal_name, columns)):
+        yield Tag(f"Personal data: {format_count(personal, 'column')}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import sql
-from reviews.presenters.sql import DESTROYS, GRANTS, READS, RUNS, WRITES
+from reviews.presenters import sql, sql_heads
+from reviews.presenters.sql_heads import DESTROYS, GRANTS, READS, RUNS, WRITES
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, rows, tags
 
@@ -97,7 +97,7 @@ def run(statement):
 
 @pytest.mark.parametrize(("head", "does"), sorted(LISTED))
 def test_each_statement_of_a_grammar_has_its_effect_in_the_table(head, does):
-    assert sql.HEADS[head] == does
+    assert sql_heads.HEADS[head] == does
     shown = run(f"{head} x")
     if does != READS and shown.uninspectable:
         assert does in loud(shown)
