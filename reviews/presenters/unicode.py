@@ -15,7 +15,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 
@@ -30,13 +30,10 @@ _WORD_WITH_MARKS = re.compile(r"[^\s!-/:-@\[-^`{-~]+")
 # nobody sees the order.
 _MANY_MARK_SCRIPTS = {"HEBREW", "ARABIC", "SYRIAC"}
 _WORD = re.compile(r"\w+")
-_COMBINABLE_SCRIPTS = tuple(
-    frozenset(names)
-    for names in (
-        {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
-        {"LATIN", "CJK", "HANGUL"},
-        {"LATIN", "CJK", "BOPOMOFO"},
-    )
+_COMBINABLE_SCRIPTS = (
+    {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
+    {"LATIN", "CJK", "HANGUL"},
+    {"LATIN", "CJK", "BOPOMOFO"},
 )
 # First words of character names that do not name a script.
 _COMMON = {"MICRO", "FEMININE", "MASCULINE", "MODIFIER", "OHM", "KELVIN", "ANGSTROM"}
@@ -50,8 +47,9 @@ _LATIN_LOOKING = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
 _CONFUSABLES_FILE = Path(__file__).with_name("confusables.txt")
 
 
-def _load_confusables() -> dict[int, str]:
-    """The prototype of each character of UTS 39's table."""
+@cache
+def load_confusables() -> dict[int, str]:
+    """The prototype of each character of UTS 39's table, read on first use."""
     prototypes: dict[int, str] = {}
     for line in _CONFUSABLES_FILE.read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -61,7 +59,6 @@ def _load_confusables() -> dict[int, str]:
     return prototypes
 
 
-CONFUSABLES = _load_confusables()
 # Small forms whose prototype is no Latin letter: Cyrillic and Greek ones of K and M.
 _SMALL_FORMS = {"\u0138": "k", "\u028d": "m"}
 
@@ -69,7 +66,7 @@ _SMALL_FORMS = {"\u0138": "k", "\u028d": "m"}
 def _find_latin_letter(char: str) -> str:
     """The one Latin letter that a letter passes for, or the empty string. NFKC has
     already replaced the styled ones."""
-    seen = CONFUSABLES.get(ord(char), char)
+    seen = load_confusables().get(ord(char), char)
     other = not char.isascii() and unicodedata.is_normalized("NFKC", char)
     if not other or unicodedata.category(char)[0] != "L" or len(seen) > 1:
         return ""
@@ -82,24 +79,21 @@ def _find_latin_letter(char: str) -> str:
     return small if len(small) == 1 else _SMALL_FORMS.get(seen, "")
 
 
-LOOKALIKES = {
-    ord(char): letter
-    for char in sorted({*map(chr, CONFUSABLES), *"".join(CONFUSABLES.values())})
-    if (letter := _find_latin_letter(char))
-}
+@cache
+def load_lookalikes() -> dict[int, str]:
+    """The Latin letter of each letter of the table that passes for one."""
+    prototypes = load_confusables()
+    alike = {*map(chr, prototypes), *"".join(prototypes.values())}
+    letters = {ord(char): _find_latin_letter(char) for char in sorted(alike)}
+    return {code: letter for code, letter in letters.items() if letter}
+
+
 # Letters of the table that words of their own scripts are full of: one with such a
 # letter is no imitation.
 _OWN_LETTERS = frozenset("\u0433\u0448\u04ae\u04af\u03b3\u03c3\u0561")
 # Letters, and pairs of letters, that look like others beyond the table, or for which it
 # has the longer form: a mistyped letter counts as one.
-_DOMAIN_PAIRS = (
-    ("rn", "m"),
-    ("vv", "w"),
-    ("cl", "d"),
-    ("0", "o"),
-    ("1", "l"),
-    ("i", "l"),
-)
+_DOMAIN_PAIRS = {"rn": "m", "vv": "w", "cl": "d", "0": "o", "1": "l", "i": "l"}
 
 
 class WordMarker:
@@ -138,18 +132,14 @@ class WordMarker:
             return DECOMPOSED
         if is_mixed(word):
             return _describe_mixture(word)
-        if (
-            _has_foreign_letters(word)
-            and _is_all_lookalikes(word)
-            and not self.foreign_prose
-        ):
-            return LOOKS_LATIN
-        return ""
+        if self.foreign_prose or not _has_foreign_letters(word):
+            return ""
+        return LOOKS_LATIN if _is_all_lookalikes(word) else ""
 
 
 def _describe_mixture(word: str) -> str:
     """Say which letters of other scripts pass for Latin ones, at most two."""
-    letters = dict.fromkeys(char for char in word if ord(char) in LOOKALIKES)
+    letters = dict.fromkeys(char for char in word if ord(char) in load_lookalikes())
     scripts = {char: find_script(char) for char in letters}
     foreign = [char for char, script in scripts.items() if script != "LATIN"]
     named = [f"{char} is {scripts[char].capitalize()}" for char in foreign[:2]]
@@ -157,10 +147,8 @@ def _describe_mixture(word: str) -> str:
 
 
 def is_decomposed(word: str) -> bool:
-    """Whether the word is not in NFC, so that two equal-looking values may differ.
-
-    In Hebrew, Arabic and Syriac a different order of the marks does not count.
-    """
+    """Whether the word is not in NFC, so that two equal-looking values may differ. In
+    Hebrew, Arabic and Syriac a different order of the marks does not count."""
     usual = unicodedata.normalize("NFC", word)
     if usual == word:
         return False
@@ -171,13 +159,12 @@ def is_decomposed(word: str) -> bool:
 def is_mixed(word: str) -> bool:
     """Whether the letters, or the digits, of a word come from alphabets that do not
     belong together."""
-    scripts = frozenset(script for char in word if (script := find_script(char)))
+    scripts = {script for char in word if (script := find_script(char))}
     digits = {ord(c) - unicodedata.digit(c) for c in word if c.isdecimal()}
     if "STYLED" in scripts or len(digits) > 1:
         return True
-    return len(scripts) > 1 and not any(
-        scripts <= group for group in _COMBINABLE_SCRIPTS
-    )
+    usual = any(scripts <= group for group in _COMBINABLE_SCRIPTS)
+    return len(scripts) > 1 and not usual
 
 
 def fold_lookalikes(text: str) -> str:
@@ -185,15 +172,16 @@ def fold_lookalikes(text: str) -> str:
     display."""
     if text.isascii():
         return text.casefold()
-    plain = unicodedata.normalize("NFKC", text).translate(LOOKALIKES)
-    return plain.casefold().translate(LOOKALIKES)  # some look Latin in lower case only
+    letters = load_lookalikes()
+    plain = unicodedata.normalize("NFKC", text).translate(letters)
+    return plain.casefold().translate(letters)  # some look Latin in lower case only
 
 
 def compute_skeleton(text: str) -> str:
     """The skeleton of UTS 39, section 4: equal for texts that look equal, in whatever
     script. Composed, so that a letter with an accent counts as one."""
     shown = "".join(c for c in unicodedata.normalize("NFD", text) if not is_hidden(c))
-    return unicodedata.normalize("NFC", shown.translate(CONFUSABLES))
+    return unicodedata.normalize("NFC", shown.translate(load_confusables()))
 
 
 @lru_cache(maxsize=8192)
@@ -214,8 +202,9 @@ def _has_foreign_letters(word: str) -> bool:
 
 
 def _is_all_lookalikes(word: str) -> bool:
+    alike = load_lookalikes()
     letters = [char for char in word if char.isalpha()]
-    return all(ord(c) in LOOKALIKES and c not in _OWN_LETTERS for c in letters)
+    return all(ord(c) in alike and c not in _OWN_LETTERS for c in letters)
 
 
 # Format characters that are visible: they enclose the digits that follow.
@@ -252,9 +241,7 @@ _CONTROL_CHARACTERS = re.compile(
 
 def has_control_characters(text: str) -> bool:
     """Whether a text contains terminal or direction controls, or hidden letters.
-
-    Special characters of ordinary mail, such as a non-breaking space, do not count.
-    """
+    Special characters of ordinary mail, such as a non-breaking space, do not count."""
     return _CONTROL_CHARACTERS.search(text) is not None
 
 
@@ -272,14 +259,12 @@ def is_hidden(char: str) -> bool:
 
 
 def split_hidden_runs(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
-    """Split a text into runs: (whether to show the run as a token, the run).
-
-    Characters in `plain` are never hidden. The joined runs are the text.
-    """
+    """Split a text into runs: (whether to show the run as a token, the run). Characters
+    in `plain` are never hidden. The joined runs are the text."""
     flags = _compute_hidden_flags(text, plain)
     position = 0
     for hidden, run in groupby(flags):
-        length = sum(1 for _ in run)
+        length = len(list(run))
         yield hidden, text[position : position + length]
         position += length
 
@@ -299,10 +284,7 @@ def format_hidden_run(run: str) -> str:
 
 
 def _compute_group_key(char: str) -> tuple[bool, str]:
-    """The key that groups equal neighbours in a token.
-
-    Visible characters, the parameters of an escape sequence, form one group.
-    """
+    # Visible characters, the parameters of an escape sequence, form one group.
     typed = "!" <= char <= "~"
     return typed, "" if typed else char
 
@@ -405,9 +387,7 @@ _DOMAIN = re.compile(r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}(?![\w-])")
 def list_domains(text: str) -> tuple[str, ...]:
     """The domains in a text, each once in lower case: of links, of addresses, and bare
     ones. Encoded characters count as what they stand for, and hidden ones not at all.
-
-    Cached, because the cell, the tags and the links of one text ask for it in turn.
-    """
+    Cached, because the cell, the tags and the links of one text ask for it in turn."""
     if "." not in text and text.isascii() and not _ENCODING.search(text):
         return ()
     forms = dict.fromkeys((text, decode_text(text)))
@@ -486,7 +466,7 @@ def _find_registered_label(domain: str) -> str:
 
 
 def _fold_pairs(domain: str) -> str:
-    for pair, read in _DOMAIN_PAIRS:
+    for pair, read in _DOMAIN_PAIRS.items():
         domain = domain.replace(pair, read)
     return domain
 
@@ -496,10 +476,8 @@ def _fold_skeleton(domain: str) -> str:
 
 
 def _is_one_edit_apart(name: str, other: str) -> bool:
-    """Whether two names are equal or one edit apart.
-
-    One edit is one letter more, less, different or swapped with its neighbour.
-    """
+    """Whether two names are equal but for at most one letter more, less, different or
+    swapped with its neighbour."""
     start = 0
     while name[start : start + 1] == other[start : start + 1] != "":
         start += 1

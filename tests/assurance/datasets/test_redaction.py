@@ -16,7 +16,7 @@ from policies.documents import Document, ToolDefinition, parse_document
 from policies.models import Person, Tool
 from reviews.models import Proposal, Revision
 from reviews.presenters import unicode
-from reviews.presenters.unicode import LOOKALIKES
+from reviews.presenters.unicode import load_lookalikes
 from reviews.redaction.named_values import PeopleFinder
 
 DEMO = Path(__file__).parents[3] / "demo"
@@ -25,7 +25,7 @@ CUSTOMERS = json.loads((DATA / "customers.json").read_text())
 MESSAGES = json.loads((DATA / "messages.json").read_text())
 LABELS = json.loads((DATA / "labels.json").read_text())
 CAST = ["Rita Okafor", "Sue Lindqvist", "Tom Bergmann", "Sam Adeyemi", "Alma Brandt"]
-FOREIGN = {latin: chr(code) for code, latin in LOOKALIKES.items()}
+FOREIGN = {latin: chr(code) for code, latin in load_lookalikes().items()}
 ACCENTS = str.maketrans({"a": "a\u0301", "o": "o\u0308", "e": "e\u0300"})
 
 
@@ -67,7 +67,9 @@ def letters(text: str) -> str:
     """The letters of a text as a reader takes them."""
     plain = unicodedata.normalize("NFKD", text)
     plain = "".join(c for c in plain if unicodedata.category(c)[0] != "M")
-    return "".join(c for c in plain.translate(LOOKALIKES).casefold() if c.isalpha())
+    return "".join(
+        c for c in plain.translate(load_lookalikes()).casefold() if c.isalpha()
+    )
 
 
 @pytest.fixture(scope="module")
