@@ -66,121 +66,73 @@ _PROGRAMS = {
     )
     for name in names.split()
 }
-_RULES = (
-    (
-        r"rm|rmdir|chmod|chown|chgrp|cp",
-        r"-\w*[rR]\w*|--recursive",
-        "Including everything inside",
-    ),
-    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks for no confirmation"),
-    (r"mkfs(\..*)?", r".*", "Formats a disk"),
-    (r"find|fd", r"-delete", "Deletes what it finds"),
-    (r"find", r"-fls|-fprint(0|f)?", OVERWRITES),
-    # GNU's tools accept the first letters of a long option.
-    (r"g?sed", r"-[nEsuz]*i.*|--i.*", OVERWRITES),
-    (
-        r"[gmn]?awk",
-        r"-i.*|--include.*|inplace|-[dop].*|--(dump|pretty|profile).*",
-        OVERWRITES,
-    ),
-    (r"sort|tree", r"-[bdfghiMnRrVcCmsuz]*o.*|--o.*", OVERWRITES),
-    (r"date", r"-\w*s.*|--s.*", "Changes the system"),
-    (r"hostname", r"[^-].*|-F.*|--file.*|-b", "Changes the system"),
-    (r"file", r"-\w*C|--compile", OVERWRITES),
-    (r"perl|ruby", r"-[\w]*i.*", OVERWRITES),
-    (r"tar", r"--remove-files|--recursive-unlink|--unlink-first|-U", "Deletes files"),
-    (r"tar|unzip", r"-\w*x\w*|x[vfzjJp]*|--extract|--get|-o", OVERWRITES),
-    (r"zip", r"-\w*m|--move", "Deletes files"),
-    (r"curl|wget", r"-[a-zA-Z]*[oO].*|--output.*|--remote-name.*", OVERWRITES),
-    (
-        r"rsync",
-        r"--del.*|--remove-(source|sent)-files|--ignore-errors|--inplace",
-        "Deletes or overwrites files at the other end",
-    ),
-    (
-        r"docker|podman|nerdctl",
-        r"rm|rmi|remove|prune|kill|down|stop|leave|uninstall",
-        "Removes containers",
-    ),
-    (r"docker|podman|nerdctl", r"run|exec|pull|push", "Runs or moves images"),
-    (
-        r"kubectl|oc|helm",
-        r"delete|del|un|drain|evict|uninstall|rollback|replace|--prune.*|--replace.*",
-        "Removes what runs",
-    ),
-    (
-        r"kubectl|oc|helm",
-        r"apply|exec|scale|rollout|patch|upgrade|create|edit|set|label|annotate"
-        r"|taint|cordon|uncordon|autoscale|expose|run|cp|debug|attach|install|adm",
-        "Changes a cluster",
-    ),
-    (
-        r"terraform|tofu|terragrunt|pulumi",
-        r"--?destroy|destroy|down|dn|--?replace.*|rm|delete|taint",
-        "Destroys infrastructure",
-    ),
-    (
-        r"terraform|tofu|terragrunt|pulumi",
-        r"apply|up|import|state|refresh|cancel|untaint|force-unlock|run-all|workspace"
-        r"|--?migrate-state|--?force-copy|--?reconfigure|update",
-        "Changes infrastructure",
-    ),
-    (
-        r"aws|gcloud|az|gsutil|s3cmd|rclone|doctl|heroku|fly|flyctl",
-        r"rm|rb|del|(batch-)?delete.*|terminate.*|remove.*|purge.*|destroy|deletefile"
-        r"|rmdirs?|cleanup|dedupe|deregister.*|(\S*:)(destroy|reset|delete|remove|rm)",
-        "Deletes in the cloud",
-    ),
-    (r"rclone|gsutil|s3cmd", r"sync|mv|move|moveto|rsync", "Deletes in the cloud"),
-    (
-        r"psql|mysql|mariadb|sqlite3|mongosh?|redis-cli|clickhouse.*|sqlcmd",
-        r"-c|-e|--command.*|--execute.*|--eval.*|(?i:.*(drop|delete|truncate|flush).*)",
-        "Runs statements in a database",
-    ),
-    (
-        r"npm|pnpm|yarn|pip[\d.]*|pipx|gem|cargo|go|apt|apt-get|yum|dnf|brew|apk|uv",
-        r"install|i|add|ci|get|upgrade|update|publish|sync",
-        "Downloads third-party code",
-    ),
-    (r"npx|uvx|bunx|dlx", r".*", "Downloads third-party code"),
-    (
-        r"systemctl|service|launchctl",
-        r"stop|disable|restart|mask|kill|unload",
-        "Stops a service",
-    ),
-    (
-        r"chmod",
-        r"[0-7]*[2367]|\S*[+=]\S*[sw]\S*|[4-7][0-7]{3}",
-        "Grants wide permissions",
-    ),
-    (
-        r"curl|wget|git",
-        r"-k|--insecure|--no-check-certificate",
-        "Skips certificate checks",
-    ),
-    (
-        r"curl|wget|http|https|xh",
-        r"-X|--request.*|-d.*|--data.*|-T|--upload-file|-F|--form.*|--post.*|@.*",
-        "Sends data out",
-    ),
-    (r"nc|ncat|netcat|socat", r"-\w*[ec]\w*|(?i:exec.*|system.*)", "Opens a shell"),
-    (r"history", r"-c|-w", "Clears its tracks"),
-    (r"[gmn]?awk|g?sed", r"-f.*|--file.*", "Runs a program from a file"),
-    (r"base64|base32|xxd|openssl|gunzip|zcat", r"-d|-D|--decode|-r|enc|.*", "Decodes"),
-    (r".*", r"--no-preserve-root", "May delete the whole disk"),
-    (r".*", r"--no-verify|--skip-checks?|--no-checks?", "Skips the checks"),
-    (r".*", r"--force|--force-.*|--hard|--purge|--prune|--delete", "Forces or deletes"),
-    (
-        r".*",
-        r"--yes|--assume-yes|--?auto-approve|--non-interactive",
-        "Asks for no confirmation",
-    ),
-    (
-        r".*",
-        r"--privileged|--allow-root|--unsafe.*|--dangerously.*",
-        "Drops protection",
-    ),
-)
+# Of the words of a program: the warning, the programs, and the words that it is about.
+# GNU's tools accept the first letters of a long option.
+_RULE_LINES = r"""
+Including everything inside: rm|rmdir|chmod|chown|chgrp|cp: -\w*[rR]\w*|--recursive
+Asks for no confirmation: rm|mv|cp|ln: -\w*f\w*|--force
+Formats a disk: mkfs(\..*)?: .*
+Deletes what it finds: find|fd: -delete
+Overwrites a file: find: -fls|-fprint(0|f)?
+Overwrites a file: g?sed: -[nEsuz]*i.*|--i.*
+Overwrites a file: [gmn]?awk: -i.*|--include.*|inplace|-[dop].*|--(dump|pretty
+  |profile).*
+Overwrites a file: sort|tree: -[bdfghiMnRrVcCmsuz]*o.*|--o.*
+Changes the system: date: -\w*s.*|--s.*
+Changes the system: hostname: [^-].*|-F.*|--file.*|-b
+Overwrites a file: file: -\w*C|--compile
+Overwrites a file: perl|ruby: -[\w]*i.*
+Deletes files: tar: --remove-files|--recursive-unlink|--unlink-first|-U
+Overwrites a file: tar|unzip: -\w*x\w*|x[vfzjJp]*|--extract|--get|-o
+Deletes files: zip: -\w*m|--move
+Overwrites a file: curl|wget: -[a-zA-Z]*[oO].*|--output.*|--remote-name.*
+Deletes or overwrites files at the other end: rsync: --del.*|--remove-(source
+  |sent)-files|--ignore-errors|--inplace
+Removes containers: docker|podman|nerdctl: rm|rmi|remove|prune|kill|down|stop|leave
+  |uninstall
+Runs or moves images: docker|podman|nerdctl: run|exec|pull|push
+Removes what runs: kubectl|oc|helm: delete|del|un|drain|evict|uninstall|rollback
+  |replace|--prune.*|--replace.*
+Changes a cluster: kubectl|oc|helm: apply|exec|scale|rollout|patch|upgrade|create|edit
+  |set|label|annotate|taint|cordon|uncordon|autoscale|expose|run|cp|debug|attach
+  |install|adm
+Destroys infrastructure: terraform|tofu|terragrunt|pulumi: --?destroy|destroy|down|dn
+  |--?replace.*|rm|delete|taint
+Changes infrastructure: terraform|tofu|terragrunt|pulumi: apply|up|import|state|refresh
+  |cancel|untaint|force-unlock|run-all|workspace|--?migrate-state|--?force-copy
+  |--?reconfigure|update
+Deletes in the cloud: aws|gcloud|az|gsutil|s3cmd|rclone|doctl|heroku|fly|flyctl: rm|rb
+  |del|(batch-)?delete.*|terminate.*|remove.*|purge.*|destroy|deletefile|rmdirs?
+  |cleanup|dedupe|deregister.*|(\S*:)(destroy|reset|delete|remove|rm)
+Deletes in the cloud: rclone|gsutil|s3cmd: sync|mv|move|moveto|rsync
+Runs statements in a database: psql|mysql|mariadb|sqlite3|mongosh?|redis-cli
+  |clickhouse.*|sqlcmd: -c|-e|--command.*|--execute.*|--eval.*|(?i:.*(drop|delete
+  |truncate|flush).*)
+Downloads third-party code: npm|pnpm|yarn|pip[\d.]*|pipx|gem|cargo|go|apt|apt-get|yum
+  |dnf|brew|apk|uv: install|i|add|ci|get|upgrade|update|publish|sync
+Downloads third-party code: npx|uvx|bunx|dlx: .*
+Stops a service: systemctl|service|launchctl: stop|disable|restart|mask|kill|unload
+Grants wide permissions: chmod: [0-7]*[2367]|\S*[+=]\S*[sw]\S*|[4-7][0-7]{3}
+Skips certificate checks: curl|wget|git: -k|--insecure|--no-check-certificate
+Sends data out: curl|wget|http|https|xh: -X|--request.*|-d.*|--data.*|-T|--upload-file
+  |-F|--form.*|--post.*|@.*
+Opens a shell: nc|ncat|netcat|socat: -\w*[ec]\w*|(?i:exec.*|system.*)
+Clears its tracks: history: -c|-w
+Runs a program from a file: [gmn]?awk|g?sed: -f.*|--file.*
+Decodes: base64|base32|xxd|openssl|gunzip|zcat: -d|-D|--decode|-r|enc|.*
+May delete the whole disk: .*: --no-preserve-root
+Skips the checks: .*: --no-verify|--skip-checks?|--no-checks?
+Forces or deletes: .*: --force|--force-.*|--hard|--purge|--prune|--delete
+Asks for no confirmation: .*: --yes|--assume-yes|--?auto-approve|--non-interactive
+Drops protection: .*: --privileged|--allow-root|--unsafe.*|--dangerously.*
+"""
+_RULES = [
+    (warning, re.compile(programs), re.compile(arguments))
+    for warning, programs, arguments in (
+        line.split(": ", 2)
+        for line in _RULE_LINES.strip().replace("\n  ", "").splitlines()
+    )
+]
 # Programs that only read and print: by themselves they write nothing and run nothing.
 # The rules above still warn of some of their options.
 _READ_ONLY_NAMES = """
@@ -194,11 +146,8 @@ uptime wait wc which who whoami zcat
 _READ_ONLY_PROGRAMS = frozenset(_READ_ONLY_NAMES.split())
 _RULED_PROGRAMS = re.compile(
     "|".join(
-        ["git(-.*)?", *(programs for programs, _, _ in _RULES if programs != ".*")]
+        ["git(-.*)?", *(rule[1].pattern for rule in _RULES if rule[1].pattern != ".*")]
     )
-)
-_COMPILED_RULES = tuple(
-    (re.compile(p), re.compile(a), warning) for p, a, warning in _RULES
 )
 _HOOKS = re.compile(
     r"--compress-program.*|--pre(=.*)?|--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
@@ -301,11 +250,9 @@ def parse_program_name(word: ShellWord) -> str:
 def _inspect_programs(
     words: Sequence[ShellWord], findings: CommandFindings, *, fed: bool
 ) -> None:
-    """Inspect the program and those that it is told to run in turn.
-
-    The rules of the first program apply to all words, those of another to its next
-    words, and at least to those before the next program.
-    """
+    """Inspect the program and those that it is told to run in turn. The rules of the
+    first program apply to all words, those of another to its next words, and at least
+    to those before the next program."""
     starts = list(_list_program_places(words))
     for place, end in pairwise([*starts, len(words)]):
         name = parse_program_name(words[place])
@@ -405,7 +352,7 @@ def _list_shell_code(name: str, rest: Sequence[str]) -> Iterator[str]:
 def _list_argument_warnings(name: str, text: str) -> list[str]:
     return [
         warning
-        for programs, arguments, warning in _COMPILED_RULES
+        for warning, programs, arguments in _RULES
         if programs.fullmatch(name) and arguments.fullmatch(_truncate_word(text))
     ]
 
