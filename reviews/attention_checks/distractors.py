@@ -19,7 +19,11 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from policies.schemas import Schema
-from reviews.presenters.arguments import build_enum_words, list_enum_values
+from reviews.presenters.arguments import (
+    build_enum_words,
+    format_place,
+    list_enum_values,
+)
 from reviews.presenters.shapes import (
     Cell,
     FieldChange,
@@ -80,10 +84,8 @@ PROGRAMS = ("rm", "cp", "mv", "git", "npm", "curl", "tar", "python3", "psql", "r
 
 
 def is_same_answer(answer: str, other: str) -> bool:
-    """Whether a reader may take two texts for the same answer.
-
-    Examples: `5.0` and `5.00`, `Open` and `open`, one moment in two time zones.
-    """
+    """Whether a reader may take two texts for the same answer: `5.0` and `5.00`, `Open`
+    and `open`, one moment in two time zones."""
     return _normalise_answer(answer) == _normalise_answer(other)
 
 
@@ -119,11 +121,8 @@ def build_near_misses(text: str) -> Iterator[str]:
 
 
 def _reword_name(text: str) -> Iterator[str]:
-    """Variants of a snake-case name.
-
-    `not_received` gives what it denies; another name gives its negation and, if it is
-    long, its parts.
-    """
+    """Variants of a snake-case name: of `not_received` what it denies, of another name
+    its negation and, if it is long, its parts."""
     head, _, tail = text.partition("_")
     if head in {"not", "no", "never"}:
         yield tail
@@ -171,7 +170,6 @@ def _replace_characters(text: str, changed: dict[int, str]) -> str:
 CHANGES, IF_WRONG = "What changes", "If it goes wrong"
 LONGEST_ANSWER = 60
 _ASKED_KINDS = {"text", "number", "yes or no"}
-_STEP = re.compile(r"\[(\d+)\]")
 
 Wordings = tuple[tuple[SentencePart, ...], ...]
 RowOrChange = ValueRow | FieldChange
@@ -179,11 +177,9 @@ RowOrChange = ValueRow | FieldChange
 
 @dataclass(frozen=True, slots=True)
 class QuestionDraft:
-    """What could be asked about one fact of the page.
-
-    `may_be_absent` says that the question stays fair if the right answer is not
-    offered. "Which of these" does not: it says that one of them is right.
-    """
+    """What could be asked about one fact of the page. `may_be_absent` says that the
+    question stays fair if the right answer is not offered. "Which of these" does not:
+    it says that one of them is right."""
 
     id: str
     wordings: Wordings
@@ -200,29 +196,69 @@ def build_row_drafts(
     schema: Schema,
     page: Presentation,
 ) -> Iterator[QuestionDraft]:
-    """Draft questions about the values in some rows.
-
-    The order of several values in a list is not asked about: nobody reads for that.
-    """
+    """Draft questions about the values in some rows."""
     for number, row in enumerate(rows, 1):
-        if not can_ask_about(row.cell):
-            continue
         name = format_row_name(row)
         beside = [
             other.cell
             for other in rows
             if format_row_name(other) != name and other.cell.kind == row.cell.kind
         ]
-        known = [cell for cell in beside if can_ask_about(cell)]
-        true = list_values_under(name, page)
-        wrong = build_wrong_answers(
-            row.cell.text, known, list_schema_choices(schema, row.path), true
+        yield from build_value_drafts(
+            f"{kind}:{number}", row, row.cell, beside, place(number), schema, page
         )
-        single = len(true) == 1
-        wordings = _build_value_wordings(name) if single else _build_list_wordings(name)
-        yield QuestionDraft(
-            f"{kind}:{number}", wordings, row.cell.text, wrong, place(number), single
-        )
+
+
+def build_value_drafts(
+    draft: str,
+    row: RowOrChange,
+    cell: Cell | None,
+    beside: Iterable[Cell | None],
+    place: str,
+    schema: Schema,
+    page: Presentation,
+) -> Iterator[QuestionDraft]:
+    """Draft a question about one value, if it can be asked about. `beside` are the
+    cells that wrong answers may come from. The order of several values in a list is not
+    asked about: nobody reads for that."""
+    if cell is None or not can_ask_about(cell):
+        return
+    name = format_row_name(row)
+    true = list_values_under(name, page)
+    known = [other for other in beside if can_ask_about(other)]
+    choices = list_schema_choices(schema, row.path)
+    wrong = build_wrong_answers(cell.text, known, choices, true)
+    single = len(true) == 1
+    patterns = _PATTERNS[isinstance(row, FieldChange), single]
+    wordings = tuple(_build_wording(pattern, name) for pattern in patterns)
+    yield QuestionDraft(draft, wordings, cell.text, wrong, place, single)
+
+
+# How to ask for a value, by whether it is that of a change, and the only one under its
+# label.
+_PATTERNS = {
+    (False, True): (
+        "In this request, what is the value of {}?",
+        "Which value does this request give for {}?",
+    ),
+    (False, False): (
+        "Which of these does this request give under {}?",
+        "Under {}, which of these does this request list?",
+    ),
+    (True, True): (
+        "After this runs, what is the value of {}?",
+        "Which value does {} have after this runs?",
+    ),
+    (True, False): (
+        "After this runs, which of these is a value of {}?",
+        "Which of these is listed under {} after this runs?",
+    ),
+}
+
+
+def _build_wording(pattern: str, label: str) -> tuple[SentencePart, ...]:
+    before, _, after = pattern.partition("{}")
+    return (TextPart(before), ValuePart(label), TextPart(after))
 
 
 def list_schema_choices(schema: Schema, path: str) -> list[str]:
@@ -233,8 +269,8 @@ def list_schema_choices(schema: Schema, path: str) -> list[str]:
 
 def format_row_name(row: RowOrChange) -> str:
     """The label of a row, without its number in a list."""
-    places = " ".join(str(int(n) + 1) for n in _STEP.findall(row.path))
-    return row.label.removesuffix(f" {places}") if places else row.label
+    place = format_place(row.path)
+    return row.label.removesuffix(f" {place}") if place else row.label
 
 
 def parse_field_name(path: str) -> str:
@@ -243,10 +279,8 @@ def parse_field_name(path: str) -> str:
 
 
 def list_values_under(name: str, page: Presentation) -> list[str]:
-    """List every value that the page shows under a name, anywhere on the page.
-
-    Each of them could be called right. A change counts with its new value.
-    """
+    """List every value that the page shows under a name, anywhere on the page: each
+    could be called right. A change counts with its new value."""
     groups = [view.rows for view in page.views if isinstance(view, GroupView)]
     rows = [*page.other, *page.unchanged, *page.now, *chain.from_iterable(groups)]
     values: list[tuple[RowOrChange, Cell | None]] = [(row, row.cell) for row in rows]
@@ -256,27 +290,6 @@ def list_values_under(name: str, page: Presentation) -> list[str]:
         for row, cell in values
         if cell is not None and is_same_answer(format_row_name(row), name)
     ]
-
-
-def _build_value_wordings(name: str) -> Wordings:
-    return (
-        build_label_wording("In this request, what is the value of ", name, "?"),
-        build_label_wording("Which value does this request give for ", name, "?"),
-    )
-
-
-def _build_list_wordings(name: str) -> Wordings:
-    return (
-        build_label_wording("Which of these does this request give under ", name, "?"),
-        build_label_wording("Under ", name, ", which of these does this request list?"),
-    )
-
-
-def build_label_wording(
-    before: str, label: str, after: str
-) -> tuple[SentencePart, ...]:
-    """Build one wording, with a label of the page in it."""
-    return (TextPart(before), ValuePart(label), TextPart(after))
 
 
 def build_own_wordings(*wordings: str) -> Wordings:
@@ -297,12 +310,9 @@ def build_wrong_answers(
     could_be: Sequence[str] = (),
     true: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Build wrong answers that look plausible.
-
-    If the schema lists other values, they are used; else values from beside the right
-    one, and near misses. No answer means the same as the right one, or as another text
-    in `true`.
-    """
+    """Build wrong answers that look plausible: other values that the schema lists, else
+    values from beside the right one and near misses. No answer means the same as the
+    right one, or as another text in `true`."""
     if right in {"yes", "no"}:
         return ()  # two answers are no question
     rivals = exclude_same_answers(could_be, [right, *true])
@@ -319,9 +329,7 @@ def exclude_same_answers(
     in `true`, each once."""
     distinct: list[str] = []
     for text in candidates:
-        known = [*true, *distinct]
-        if len(text) <= LONGEST_ANSWER and not any(
-            is_same_answer(text, other) for other in known
-        ):
+        known = any(is_same_answer(text, other) for other in (*true, *distinct))
+        if len(text) <= LONGEST_ANSWER and not known:
             distinct.append(text)
     return tuple(distinct)

@@ -27,18 +27,13 @@ from .distractors import (
     PROGRAMS,
     QuestionDraft,
     SeededRandom,
-    Wordings,
-    build_label_wording,
     build_near_misses,
     build_own_wordings,
     build_row_drafts,
-    build_wrong_answers,
+    build_value_drafts,
     build_wrong_counts,
-    can_ask_about,
     exclude_same_answers,
     format_row_name,
-    list_schema_choices,
-    list_values_under,
     parse_field_name,
 )
 
@@ -77,49 +72,15 @@ def _build_change_drafts(
     shown: Presentation, schema: Schema
 ) -> Iterator[QuestionDraft]:
     for row, change in enumerate(shown.changes, 1):
-        after = change.after
-        if after is None or not can_ask_about(after):
-            continue
-        name = format_row_name(change)
-        true = list_values_under(name, shown)
-        known = [
+        beside = [
             cell
             for other in shown.changes
             for cell in (other.before if other is change else None, other.after)
-            if can_ask_about(cell)
         ]
-        could_be = list_schema_choices(schema, change.path)
-        wrong = build_wrong_answers(after.text, known, could_be, true)
-        single = len(true) == 1
-        wordings = (
-            _build_after_wordings(name) if single else _build_membership_wordings(name)
+        place = _format_change_place(row)
+        yield from build_value_drafts(
+            f"after:{row}", change, change.after, beside, place, schema, shown
         )
-        yield QuestionDraft(
-            f"after:{row}",
-            wordings,
-            after.text,
-            wrong,
-            _format_change_place(row),
-            single,
-        )
-
-
-def _build_after_wordings(name: str) -> Wordings:
-    return (
-        build_label_wording("After this runs, what is the value of ", name, "?"),
-        build_label_wording("Which value does ", name, " have after this runs?"),
-    )
-
-
-def _build_membership_wordings(name: str) -> Wordings:
-    return (
-        build_label_wording(
-            "After this runs, which of these is a value of ", name, "?"
-        ),
-        build_label_wording(
-            "Which of these is listed under ", name, " after this runs?"
-        ),
-    )
 
 
 def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
@@ -134,37 +95,41 @@ def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
         return
     if not addresses or not plain or len(set(addresses)) < len(addresses):
         return
-    wordings = build_own_wordings(
+    yield _build_count_draft(
+        "recipients",
+        len(addresses),
+        _TO_WHOM,
         "How many addresses will get this, copies included?",
         "How many addresses does this go to in total?",
-    )
-    count = len(addresses)
-    yield QuestionDraft(
-        "recipients", wordings, str(count), build_wrong_counts(count), _TO_WHOM, True
     )
 
 
 def _build_outside_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
     """Ask about the fact tag above the page, whose words are Counterseal's."""
     for tag in shown.tags:
-        match = _OUTSIDE.fullmatch(tag.text)
-        if match is None:
-            continue
-        wordings = build_own_wordings(
-            "How many recipients outside the company will get this?",
-            "How many of its recipients are outside the company?",
-        )
-        wrong = build_wrong_counts(int(match[1]))
-        yield QuestionDraft("outside", wordings, match[1], wrong, _TO_WHOM, True)
+        if match := _OUTSIDE.fullmatch(tag.text):
+            yield _build_count_draft(
+                "outside",
+                int(match[1]),
+                _TO_WHOM,
+                "How many recipients outside the company will get this?",
+                "How many of its recipients are outside the company?",
+            )
+
+
+def _build_count_draft(
+    draft: str, count: int, place: str, *wordings: str
+) -> QuestionDraft:
+    wrong = build_wrong_counts(count)
+    own = build_own_wordings(*wordings)
+    return QuestionDraft(draft, own, str(count), wrong, place, may_be_absent=True)
 
 
 def _build_changed_field_drafts(
     shown: Presentation, schema: Schema
 ) -> Iterator[QuestionDraft]:
-    """Ask which field changes.
-
-    Not asked about an effect that only removes: more may go than the page can list.
-    """
+    """Ask which field changes, but not of an effect that only removes: more may go than
+    the page can list."""
     if all(change.after is None for change in shown.changes):
         return
     wrong = _list_unchanged_labels(shown, schema)
@@ -173,22 +138,15 @@ def _build_changed_field_drafts(
     )
     for row, change in enumerate(shown.changes, 1):
         if len(change.label) <= LONGEST_ANSWER:
-            yield QuestionDraft(
-                f"changes:{row}",
-                wordings,
-                change.label,
-                wrong,
-                _format_change_place(row),
-            )
+            place = _format_change_place(row)
+            yield QuestionDraft(f"changes:{row}", wordings, change.label, wrong, place)
 
 
 def _list_unchanged_labels(shown: Presentation, schema: Schema) -> tuple[str, ...]:
-    """List the labels of fields that are known to stay.
-
-    The reader gave their value, the tool's schema declares them, and the argument has
-    the same value. A field that no argument names may change unseen, and so may a list
-    of which another entry changes.
-    """
+    """List the labels of fields that are known to stay: the reader gave their value,
+    the schema declares them, and the argument has the same value. A field that no
+    argument names may change unseen, and so may a list of which another entry
+    changes."""
     moves = [parse_field_name(change.path) for change in shown.changes]
     labels = [format_row_name(change) for change in shown.changes]
     labels += [format_row_name(row) for row in (*shown.now, *shown.other)]
@@ -251,23 +209,16 @@ def _build_command_drafts(view: CommandView, number: int) -> Iterator[QuestionDr
         "Which of these programs does the command name?",
         "Which of these programs does the command call by name?",
     )
+    place = _format_view_place(view)
     for at, program in enumerate(_list_programs(view), 1):
-        yield QuestionDraft(
-            f"program:{number}.{at}", wordings, program, wrong, _format_view_place(view)
-        )
+        yield QuestionDraft(f"program:{number}.{at}", wordings, program, wrong, place)
     if len(view.steps) > 1:
-        wordings = build_own_wordings(
+        yield _build_count_draft(
+            f"steps:{number}",
+            len(view.steps),
+            place,
             "The command has how many steps?",
             "How many steps does the command have?",
-        )
-        right = len(view.steps)
-        yield QuestionDraft(
-            f"steps:{number}",
-            wordings,
-            str(right),
-            build_wrong_counts(right),
-            _format_view_place(view),
-            True,
         )
 
 
@@ -288,39 +239,26 @@ def _build_file_drafts(view: DifferenceView, number: int) -> Iterator[QuestionDr
     wordings = build_own_wordings(
         "Which of these files does it change?", "Which of these files will change?"
     )
+    place = _format_view_place(view)
     for at, file in enumerate(view.files, 1):
-        wrong = [path for path in build_near_misses(file.path) if path not in paths]
-        short = tuple(
-            path for path in dict.fromkeys(wrong) if len(path) <= LONGEST_ANSWER
-        )
+        near = dict.fromkeys(build_near_misses(file.path))
+        wrong = (path for path in near if path not in paths)
+        short = tuple(path for path in wrong if len(path) <= LONGEST_ANSWER)
         if len(file.path) <= LONGEST_ANSWER:
-            draft = f"file:{number}.{at}"
             yield QuestionDraft(
-                draft, wordings, file.path, short, _format_view_place(view)
+                f"file:{number}.{at}", wordings, file.path, short, place
             )
-    yield from _build_line_count_drafts(view, number)
-
-
-def _build_line_count_drafts(
-    view: DifferenceView, number: int
-) -> Iterator[QuestionDraft]:
-    for kind, does, count in (
-        ("added", "add", sum(file.added for file in view.files)),
-        ("removed", "remove", sum(file.removed for file in view.files)),
-    ):
-        if not view.lines:
-            return
-        wordings = build_own_wordings(
+    if not view.lines:
+        return
+    added = sum(file.added for file in view.files)
+    removed = view.lines - added
+    for kind, does, count in (("added", "add", added), ("removed", "remove", removed)):
+        yield _build_count_draft(
+            f"{kind}:{number}",
+            count,
+            place,
             f"How many lines does it {does} in total?",
             f"According to this page, how many lines does it {does}?",
-        )
-        yield QuestionDraft(
-            f"{kind}:{number}",
-            wordings,
-            str(count),
-            build_wrong_counts(count),
-            _format_view_place(view),
-            True,
         )
 
 
@@ -361,11 +299,8 @@ def build_question(
     shown: Presentation, seed: bytes, schema: Schema
 ) -> AttentionQuestion | None:
     """Choose the question of this seed; None if nothing of the presentation can be
-    asked.
-
-    `schema` is the schema of the tool's arguments: wrong answers are values that it
-    would allow.
-    """
+    asked. `schema` is the schema of the tool's arguments: wrong answers are values that
+    it would allow."""
     drafts = [*build_field_drafts(shown, schema), *build_view_drafts(shown, schema)]
     drafts = [draft for draft in drafts if len(draft.wrong) >= 2]
     if not drafts:

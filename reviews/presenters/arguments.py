@@ -61,12 +61,10 @@ def collect_leaves(value: Mapping[str, Any]) -> list[Leaf]:
 
 
 def sort_by_schema(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any:
-    """Sort the members of objects as the schema's `required` lists them, others last.
-
-    A numbered member follows its predecessor (`line2` after `line1`), even if it is
+    """Sort the members of objects as the schema's `required` lists them, others last. A
+    numbered member follows its predecessor (`line2` after `line1`), even if it is
     optional. Canonical bytes sort members by name, and nobody reads an address in that
-    order.
-    """
+    order."""
     if not isinstance(schema, Mapping):
         return value
     root = schema if root is None else root
@@ -142,9 +140,13 @@ def format_label(path: str, labels: Mapping[str, str]) -> str:
     if path in labels:
         return labels[path]
     plain = _INDEX_STEP.sub("", path)
-    place = " ".join(str(int(n) + 1) for n in _INDEX_STEP.findall(path))
     words = labels.get(plain) or _format_nested_label(plain, labels)
-    return f"{words} {place}".strip()
+    return f"{words} {format_place(path)}".strip()
+
+
+def format_place(path: str) -> str:
+    """The numbers of a path's entries in its lists, counted from 1."""
+    return " ".join(str(int(n) + 1) for n in _INDEX_STEP.findall(path))
 
 
 def _format_nested_label(path: str, labels: Mapping[str, str]) -> str:
@@ -197,22 +199,21 @@ def _describe_value(value: Any) -> tuple[str, str]:
     return ("no entries", "empty list") if value == [] else ("no fields", "empty group")
 
 
-_DECLARED_STEP = re.compile(r"\[\d+\]")
 _SNAKE_CASE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _MOMENTS = {"date-time", "date"}
 # The kinds of a cell with their types in JSON Schema. An empty text prints nothing, and
 # null prints `none`, which may also be a text: both always show their type.
 _SCHEMA_TYPES = {
-    "number": {"number", "integer"},
-    "yes or no": {"boolean"},
-    "empty list": {"array"},
-    "empty group": {"object"},
+    "number": ("number", "integer"),
+    "yes or no": ("boolean",),
+    "empty list": ("array",),
+    "empty group": ("object",),
 }
 
 
 def is_type_fixed(schema: schemas.Schema, path: str, kind: str) -> bool:
     """Whether the schema allows only the type `kind` for the value at this path."""
-    if kind not in _SCHEMA_TYPES or '["' in path:
+    if kind not in _SCHEMA_TYPES:
         return False
     called = _find_schema(schema, path).get("type")
     return isinstance(called, str) and called in _SCHEMA_TYPES[kind]
@@ -220,22 +221,18 @@ def is_type_fixed(schema: schemas.Schema, path: str, kind: str) -> bool:
 
 def is_declared(schema: schemas.Schema, path: str) -> bool:
     """Whether the schema names the value at this path of the arguments."""
-    return schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) is not None
+    return schemas.find_declared(schema, _INDEX_STEP.sub("", path)) is not None
 
 
 def list_enum_values(schema: schemas.Schema, path: str) -> tuple[str, ...]:
     """The texts that the schema allows at this path; empty if it allows any text."""
-    if '["' in path:
-        return ()
     listed = _find_schema(schema, path).get("enum", ())
     return tuple(text for text in listed if isinstance(text, str))
 
 
 def build_enum_words(schema: schemas.Schema, path: str) -> dict[str, str]:
-    """The listed texts in words, by text: `not_received` is "not received".
-
-    Only snake-case names are included, and none of two that read alike in words.
-    """
+    """The listed texts in words, by text: `not_received` is "not received". Only
+    snake-case names are included, and none of two that read alike in words."""
     words_of = {text: text.replace("_", " ") for text in list_enum_values(schema, path)}
     readings = list(words_of.values())
     return {
@@ -247,11 +244,13 @@ def build_enum_words(schema: schemas.Schema, path: str) -> dict[str, str]:
 
 def is_moment(schema: schemas.Schema, path: str) -> bool:
     """Whether the schema declares the value at this path a date or a date-time."""
-    return '["' not in path and _find_schema(schema, path).get("format") in _MOMENTS
+    return _find_schema(schema, path).get("format") in _MOMENTS
 
 
 def _find_schema(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
-    declared = schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) or {}
+    if '["' in path:  # of a key that is no plain name, which no schema lists
+        return {}
+    declared = schemas.find_declared(schema, _INDEX_STEP.sub("", path)) or {}
     if path.endswith("]"):
         return schemas.resolve_reference(declared.get("items"), schema)
     return declared
