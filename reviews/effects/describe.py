@@ -144,11 +144,9 @@ def present_or_report(
 def build_presentation(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> Presentation | None:
-    """Build regions R1 to R3, or None for a tool that is not registered.
-
-    `reading` is a newer reading to use instead of the revision's own. An effect that
-    cannot be presented is shown as unreadable, and nobody can approve it.
-    """
+    """Build regions R1 to R3, or None for a tool that is not registered. `reading` is a
+    newer reading to use instead of the revision's own. An effect that cannot be
+    presented is shown as unreadable, and nobody can approve it."""
     if revision.tool is None:
         return None
     return present_or_report(
@@ -243,12 +241,10 @@ def _build_brief(revision: Revision, reading: Mapping[str, Any] | None) -> Effec
 def load_briefs_by_id(
     revisions: Mapping[int, str], newer: Mapping[int, int | None] | None = None
 ) -> dict[int, EffectBrief]:
-    """Load the briefs of many revisions, given their ids and hashes.
-
-    `newer` names the newest reading of the state by revision, where there is one since
-    the proposal. One query loads the revisions that are not in this process's cache,
-    and one more their newer readings.
-    """
+    """Load the briefs of many revisions, given their ids and hashes. `newer` names the
+    newest reading of the state by revision, where there is one since the proposal. One
+    query loads the revisions that are not in this process's cache, and one more their
+    newer readings."""
     at = {pk: (newer or {}).get(pk) or 0 for pk in revisions}
     keys = {pk: (pk, digest, at[pk]) for pk, digest in revisions.items()}
     briefs = {pk: _brief_cache[key] for pk, key in keys.items() if key in _brief_cache}
@@ -323,10 +319,8 @@ def find_text_signs(
     revision: Revision, words: Iterable[str] = (), evidence_texts: Iterable[str] = ()
 ) -> list[str]:
     """Find what the texts of a revision try, from all that its page prints of them.
-
     `words` and `evidence_texts` are the texts as they were received: an address that
-    was redacted may imitate one of ours.
-    """
+    was redacted may imitate one of ours."""
     claims = list_agent_claims(revision.proposal, revision)
     texts = [revision.rationale, *(text for _, text in claims)]
     evidence = list_evidence(revision)

@@ -23,10 +23,8 @@ class WordingPart(NamedTuple):
 
 
 def build_wording(pattern: str, **values: str) -> tuple[WordingPart, ...]:
-    """Build parts from a pattern; empty values are left out.
-
-    `build_wording("{who} approved", who="Rita")` gives a value and a text.
-    """
+    """Build parts from a pattern; empty values are left out. `build_wording("{who}
+    approved", who="Rita")` gives a value and a text."""
     parts: list[WordingPart] = []
     rest = pattern
     while "{" in rest:
@@ -46,10 +44,8 @@ def format_people(count: int, word: str = "person") -> str:
 
 
 def format_required_people(steps: Iterable[StepData]) -> str:
-    """Format whom the steps ask for: `1 reviewer and 2 supervisors`.
-
-    Each role appears once, however many steps ask for it.
-    """
+    """Format whom the steps ask for: `1 reviewer and 2 supervisors`. Each role appears
+    once, however many steps ask for it."""
     counted: Counter[str] = Counter()
     for step in steps:
         counted[step["role"]] += step["required"]

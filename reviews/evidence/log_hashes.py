@@ -43,10 +43,8 @@ def is_logged_hash(logged: Iterable[str] | None, action_hash: str) -> bool:
 
 def select_logged_hash() -> Coalesce:
     """Expression for a queryset of executions: the first hash the log recorded for the
-    execution's revision, or "".
-
-    A value per row, because the plan of an EXISTS under an OR would read the whole log.
-    """
+    execution's revision, or "". A value per row, because the plan of an EXISTS under an
+    OR would read the whole log."""
     records = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), kind__in=REVISION_RECORDS
     ).annotate(

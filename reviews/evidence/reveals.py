@@ -8,7 +8,6 @@ effect; near misses show which class of effects needs attention.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,9 +22,14 @@ from reviews import permissions, transitions
 from reviews.choices import RevealReason
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
 from reviews.permissions import Permission
-from reviews.presenters.arguments import Leaf, build_cell, collect_leaves, format_label
-
-_STEP = re.compile(r"\[[^\]]*\]")
+from reviews.presenters.arguments import (
+    Leaf,
+    build_cell,
+    collect_leaves,
+    drop_indexes,
+    format_label,
+    is_path_within,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,8 @@ def reveal_argument(
             "Enter why you need to see it. Nothing was revealed.",
             errors=[build_field_error("reason", "Enter why you need to see it.")],
         )
-    asked = ApprovalRequest.with_canaries.select_related("proposal")
-    request = asked.get(pk=request_id)
+    requests = ApprovalRequest.with_canaries.select_related("proposal")
+    request = requests.get(pk=request_id)
     version = request.sealed
     definition = tools.load_definition(version.revision.known_tool)
     if name not in definition.sensitive:  # guard: reveal-sensitive
@@ -100,11 +104,8 @@ def reveal_argument(
 
 def _list_leaves(version: RequestVersion, name: str) -> list[Leaf]:
     """The leaves of one argument, at any list index."""
-    plain = (
-        (leaf, _STEP.sub("", leaf.path))
-        for leaf in collect_leaves(version.revision.args)
-    )
-    return [leaf for leaf, path in plain if f"{path}.".startswith(f"{name}.")]
+    leaves = collect_leaves(version.revision.args)
+    return [leaf for leaf in leaves if is_path_within(drop_indexes(leaf.path), name)]
 
 
 MAX_SIGHTINGS = 200  # executions in one call
@@ -122,9 +123,9 @@ def record_sightings(
     now = clock.now()
     sightings = Sighting.objects.filter(person=person, execution__in=executions)
     before = dict(sightings.values_list("execution_id", "near_miss"))
-    new = [x for x in executions if before.get(x.pk) in _REPLACED_MARKS[near_miss]][
-        :MAX_SIGHTINGS
-    ]
+    # A near miss is final.
+    replaced = (None, False) if near_miss else (None,)
+    new = [x for x in executions if before.get(x.pk) in replaced][:MAX_SIGHTINGS]
     Sighting.objects.bulk_create(
         [
             Sighting(person=person, execution=x, near_miss=near_miss, at=now)
@@ -136,13 +137,6 @@ def record_sightings(
     )
     log.append_many(_build_log_entry(person, x, near_miss, now) for x in new)
     return len(new)
-
-
-# The marks that each answer replaces: None is no mark yet. A near miss is final.
-_REPLACED_MARKS: dict[bool, tuple[bool | None, ...]] = {
-    False: (None,),
-    True: (None, False),
-}
 
 
 def _build_log_entry(

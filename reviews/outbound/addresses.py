@@ -127,11 +127,9 @@ def resolve_allowed(
     target: Target, *, networks: Networks, resolve: Resolver, timeout: float
 ) -> list[str]:
     """The addresses to which a connection may be pinned, from one look-up of the name.
-
     One forbidden address refuses the name: a name with both a public and a private
     address is either misconfigured or a DNS rebinding attack. `timeout` is in seconds.
-    Raises `NotAllowed`, and `NotSent` when the name does not resolve.
-    """
+    Raises `NotAllowed`, and `NotSent` when the name does not resolve."""
     answers = resolve_host(target, resolve=resolve, timeout=timeout)
     for answer in answers:
         if not is_allowed(answer, networks):

@@ -41,11 +41,8 @@ class Deadline:
 
 class PinnedBackend(httpcore2.NetworkBackend):
     """A network backend of httpcore2 that connects to the given addresses and to
-    nothing else, whatever host it is asked for.
-
-    httpcore2 uses the host's name for the Host header and for TLS, and never resolves
-    it.
-    """
+    nothing else, whatever host it is asked for. httpcore2 uses the host's name for the
+    Host header and for TLS, and never resolves it."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self.addresses = addresses

@@ -40,11 +40,8 @@ def check_answers(
     target: Target, answers: Sequence[str], *, resolve: Resolver, timeout: float
 ) -> None:
     """Check the addresses (`answers`) to which the target's name was resolved.
-    `timeout` is in seconds for each look-up.
-
-    Raises NotAllowed, and NotSent where the name of one of the gate's own hosts does
-    not resolve.
-    """
+    `timeout` is in seconds for each look-up. Raises NotAllowed, and NotSent where the
+    name of one of the gate's own hosts does not resolve."""
     names = {
         host
         for host, port in _list_ports()

@@ -51,11 +51,9 @@ def compute_span_id(row: str) -> str:
 
 def build_trace_headers(traceparent: str, row: str) -> dict[str, str]:
     """Build the header for a call that belongs to `row` of a proposal with this
-    `traceparent`; empty without one.
-
-    The caused work is below the row's span if Counterseal exports it. Otherwise it is
-    below the agent's own span, because nobody would find the parent.
-    """
+    `traceparent`; empty without one. The caused work is below the row's span if
+    Counterseal exports it. Otherwise it is below the agent's own span, because nobody
+    would find the parent."""
     parent = parse_traceparent(traceparent)
     if parent is None:
         return {}

@@ -203,10 +203,8 @@ def _open_post(
     foreign: bool = False,
 ) -> Iterator[httpcore2.Response]:
     """Check an address, POST to it, and give the answer whose body is still to be read.
-
     Turns errors of the connection into `NoUsableAnswer` if any byte of the request may
-    have been sent, else into `NotSent`.
-    """
+    have been sent, else into `NotSent`."""
     deadline = Deadline(timeout)
     target = addresses.parse_url(url)
     counterseal = settings.COUNTERSEAL

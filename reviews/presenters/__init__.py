@@ -75,11 +75,9 @@ def present_effect(
     domains: Collection[str] = (),
 ) -> Presentation:
     """Build the presentation of one effect; the parameters are the fields of `Subject`.
-
     `before` and `labels` come from the tool's reader, through its stored reading.
     `conceal` should be keyed, so that people can recognise equal values without reading
-    them.
-    """
+    them."""
     args = sort_by_schema(args, definition.arguments)
     subject = Subject(
         definition,
@@ -123,10 +121,8 @@ def build_argument_subject(
     labels: Mapping[str, str] | None = None,
     conceal: Conceal = lambda _: HIDDEN,
 ) -> Subject:
-    """Build the subject that compares arguments with older ones of the same tool.
-
-    It conceals what the presenter of the tool's kind conceals, in both.
-    """
+    """Build the subject that compares arguments with older ones of the same tool. It
+    conceals what the presenter of the tool's kind conceals, in both."""
     now, was = (
         Subject(
             definition,

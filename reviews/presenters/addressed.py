@@ -222,10 +222,8 @@ def find_addressed_lines(lines: Sequence[str], *, outgoing: bool = False) -> set
 
 @lru_cache(maxsize=512)
 def is_addressed_to_reviewer(text: str) -> bool:
-    """Whether any line of a text addresses the reviewer.
-
-    Cached, because pages and batches ask repeatedly about the same texts.
-    """
+    """Whether any line of a text addresses the reviewer. Cached, because pages and
+    batches ask repeatedly about the same texts."""
     return bool(find_addressed_lines(_split_lines(text)))
 
 

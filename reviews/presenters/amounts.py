@@ -24,11 +24,9 @@ def compute_total(subject: Subject) -> Money | None:
 
 
 def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
-    """Build the figures for all that the action moves beyond one plain amount.
-
-    First come amounts in lists and amounts that only the reader knows, then the total,
-    as ceilings and rules compare it.
-    """
+    """Build the figures for all that the action moves beyond one plain amount. First
+    come amounts in lists and amounts that only the reader knows, then the total, as
+    ceilings and rules compare it."""
     for amount in subject.definition.amounts:
         moved = [part.money for part in subject.moved if part.name == amount.name]
         if moved and not any(part.is_whole for part in moved):
@@ -101,11 +99,9 @@ def _format_sum(total: int, currency: str) -> str:
 
 
 def describe_sum_contents(subject: Subject, name: str) -> str:
-    """Describe what a rolling sum counts beside this proposal, and over what time.
-
-    Open proposals are in every window; executed ones are in it from their effect on
-    (policies.facts).
-    """
+    """Describe what a rolling sum counts beside this proposal, and over what time. Open
+    proposals are in every window; executed ones are in it from their effect on
+    (policies.facts)."""
     counts, window = subject.facts.get("count"), subject.windows.get(name)
     number = counts.get(name) if isinstance(counts, Mapping) else None
     if window is None or not isinstance(number, int) or number < 1:

@@ -65,12 +65,10 @@ UNKNOWN_REVERSIBILITY = Reversibility("Unknown: treat as irreversible", "never")
 
 @dataclass(frozen=True)
 class Subject:
-    """One effect to present: its arguments and everything known about it.
-
-    `facts` are the stored facts of the rules (money in minor units). `windows` maps
-    each measure of the policy to the time over which it counts. `conceal` turns the
-    JSON of a sensitive value into the text shown in its place.
-    """
+    """One effect to present: its arguments and everything known about it. `facts` are
+    the stored facts of the rules (money in minor units). `windows` maps each measure of
+    the policy to the time over which it counts. `conceal` turns the JSON of a sensitive
+    value into the text shown in its place."""
 
     definition: ToolDefinition
     args: Mapping[str, Any]
@@ -317,8 +315,7 @@ class Subject:
         if path in self.secret:
             return True
         plain = drop_indexes(path)
-        hidden = self.definition.sensitive
-        return any(plain == name or plain.startswith(f"{name}.") for name in hidden)
+        return any(is_path_within(plain, name) for name in self.definition.sensitive)
 
 
 def build_presentation(
@@ -330,11 +327,9 @@ def build_presentation(
     **parts: Any,
 ) -> Presentation:
     """Build the presentation that fits any tool; `parts` replace single fields of it.
-
     `tags_` come before all other tags, and `hidden` could not be decoded. `used` are
     the fields of the reading that a view shows. A group without rows is left out, and
-    an argument that a view shows in full gets no row of its own.
-    """
+    an argument that a view shows in full gets no row of its own."""
     rows, used = subject.rows, tuple(used)
     views = tuple(
         view for view in views if not isinstance(view, GroupView) or view.rows

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from types import MappingProxyType
 from typing import Literal
 
@@ -42,13 +42,10 @@ NO_EQUAL_VALUES: EqualValues = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class TextSegment:
-    """A run of characters of one kind.
-
-    `text` is what to print: for `hidden` the names of the code points, for `cut` how
-    much is left out, for `read` how other programs show reversed text. `note` says why
-    a word is marked. `equals` names what a redacted value is equal to, and is printed
-    after `text`.
-    """
+    """A run of characters of one kind. `text` is what to print: for `hidden` the names
+    of the code points, for `cut` how much is left out, for `read` how other programs
+    show reversed text. `note` says why a word is marked. `equals` names what a redacted
+    value is equal to, and is printed after `text`."""
 
     kind: SegmentKind
     text: str
@@ -104,43 +101,32 @@ class TextDisplay:
 def build_line_segments(
     text: str, plain: str = "", *, chips: bool = True
 ) -> list[TextSegment]:
-    """Build the segments of a text on one line.
-
-    Line breaks and tabs are tokens too, unless `plain` contains them. Without `chips`,
-    text that looks like a redaction is plain text: nothing was taken out of it.
-    """
-    return _resolve_redactions(
-        _split_text(text, unicode.WordMarker(text), plain), chips
-    )
+    """Build the segments of a text on one line. Line breaks and tabs are tokens too,
+    unless `plain` contains them. Without `chips`, text that looks like a redaction is
+    plain text: nothing was taken out of it."""
+    segments = _split_text(text, unicode.WordMarker(text), plain)
+    return _resolve_redactions(segments, chips)
 
 
 def build_chip(text: str, limit: int = CHIP_LENGTH) -> list[TextSegment]:
     """Build a chip of at most `limit` characters: head, count of what is left out,
-    tail.
-
-    A chip is part of a sentence, so the limit is halved while tokens make it too long.
-    """
+    tail. It is part of a sentence, so the limit is halved while tokens make it too
+    long."""
     segments = _clip_text(text, limit)
-    return (
-        build_chip(text, limit // 2)
-        if _count_characters(segments) > 2 * CHIP_LENGTH
-        else segments
-    )
+    long = _count_characters(segments) > 2 * CHIP_LENGTH
+    return build_chip(text, limit // 2) if long else segments
 
 
 def build_part_chips(parts: Sequence[str]) -> list[list[TextSegment]]:
-    """Build the chips of a value of several parts, each part whole.
-
-    Of a long value, the parts between the first ones and the last are counted. Only a
-    part that is long by itself is cut inside.
-    """
+    """Build the chips of a value of several parts, each part whole. Of a long value,
+    the parts between the first ones and the last are counted. Only a part that is long
+    by itself is cut inside."""
     shown = [_build_whole_part(text) for text in parts]
     sizes = [_count_characters(segments) + len(", ") for segments in shown]
     if sum(sizes) <= WHOLE_LENGTH:
         return shown
-    head = max(
-        sum(size <= WHOLE_LENGTH - sizes[-1] for size in accumulate(sizes[:-1])), 1
-    )
+    room = WHOLE_LENGTH - sizes[-1]
+    head = max(sum(size <= room for size in accumulate(sizes[:-1])), 1)
     left_out = len(shown) - head - 1
     cut = [[TextSegment("cut", f"{left_out} more")]] if left_out else []
     return [*shown[:head], *cut, shown[-1]]
@@ -178,25 +164,19 @@ def build_display(
     outgoing: bool = False,
 ) -> TextDisplay:
     """Build the blocks of a whole text: the first 12 and the last 4 are in sight if
-    they fit.
-
-    `same` names what a redacted value is equal to. An `outgoing` text is for a reader
-    to whom the effect sends it.
-    """
+    they fit. `same` names what a redacted value is equal to. An `outgoing` text is for
+    a reader to whom the effect sends it."""
     lines = text.replace("\r\n", "\n").split("\n")
     speaking = addressed.find_addressed_lines(lines, outgoing=outgoing)
     words = unicode.WordMarker(text)
     blocks = tuple(_build_blocks(lines, words, chips, same, speaking))
     size = len(text.encode("utf-8", "surrogatepass"))
-    if (
-        len(blocks) <= HEAD + TAIL
-        and sum(map(_count_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS
-    ):
+    rows = sum(map(_count_rows, blocks))
+    if len(blocks) <= HEAD + TAIL and rows <= HEAD_ROWS + TAIL_ROWS:
         return TextDisplay(blocks, (), (), len(lines), size)
     head = _count_fitting_blocks(blocks[:HEAD], HEAD_ROWS)
-    tail = len(blocks) - _count_fitting_blocks(
-        blocks[head:][: -TAIL - 1 : -1], TAIL_ROWS
-    )
+    last = blocks[head:][: -TAIL - 1 : -1]
+    tail = len(blocks) - _count_fitting_blocks(last, TAIL_ROWS)
     parts = (blocks[:head], blocks[head:tail], blocks[tail:])
     return TextDisplay(*parts, len(lines), size, *_find_common_line(lines))
 
@@ -225,11 +205,8 @@ def _count_rows(block: TextBlock) -> int:
 
 def list_text_warnings(texts: Iterable[str]) -> list[str]:
     """List what a fact tag must say about these texts."""
-    segments = [
-        segment
-        for text in texts
-        for segment in build_line_segments(text, plain="\n\r\t")
-    ]
+    lines = (build_line_segments(text, plain="\n\r\t") for text in texts)
+    segments = list(chain.from_iterable(lines))
     hidden = any(segment.kind == "hidden" for segment in segments)
     notes = {segment.note for segment in segments} - {""}
     warnings = {
@@ -243,16 +220,20 @@ def list_text_warnings(texts: Iterable[str]) -> list[str]:
 def _resolve_redactions(
     segments: Iterable[TextSegment], chips: bool, same: EqualValues = NO_EQUAL_VALUES
 ) -> list[TextSegment]:
-    if chips:
-        return [
-            _name_equal_value(segment, same) if segment.kind == "redacted" else segment
-            for segment in segments
-        ]
-    return [replace(s, kind="plain") if s.kind == "redacted" else s for s in segments]
+    return [
+        _resolve_redaction(segment, chips, same)
+        if segment.kind == "redacted"
+        else segment
+        for segment in segments
+    ]
 
 
-def _name_equal_value(chip: TextSegment, same: EqualValues) -> TextSegment:
+def _resolve_redaction(
+    chip: TextSegment, chips: bool, same: EqualValues
+) -> TextSegment:
     """Replace the tag of a redacted value with the name of what it is equal to."""
+    if not chips:
+        return replace(chip, kind="plain")
     if not (name := same.get(chip.text)):
         return chip
     return TextSegment("same", chip.text.rpartition("#")[0] + "same as ", equals=name)
@@ -274,10 +255,10 @@ def _build_blocks(
             continue
         for number, line in run:
             segments = _resolve_redactions(_split_text(line, words, "\t"), chips, same)
-            segments += filter(
-                None, map(_build_reversed_reading, _REVERSED.findall(line))
-            )
-            yield from _build_text_lines(segments, number in speaking)
+            readings = map(_build_reversed_reading, _REVERSED.findall(line))
+            segments += filter(None, readings)
+            for part, piece in enumerate(_wrap_segments(segments)):
+                yield TextLine(tuple(piece), number in speaking, goes_on=part > 0)
 
 
 def _build_reversed_reading(text: str) -> TextSegment | None:
@@ -286,24 +267,13 @@ def _build_reversed_reading(text: str) -> TextSegment | None:
     if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
         return None
     reads = letters[::-1].strip()
-    return TextSegment(
-        "read", reads if len(reads) <= CHIP_LENGTH else f"{reads[:CHIP_LENGTH]}…"
-    )
-
-
-def _build_text_lines(
-    segments: Iterable[TextSegment], speaks: bool
-) -> Iterator[TextLine]:
-    for number, piece in enumerate(_wrap_segments(segments)):
-        yield TextLine(tuple(piece), speaks, goes_on=number > 0)
+    short = reads if len(reads) <= CHIP_LENGTH else f"{reads[:CHIP_LENGTH]}…"
+    return TextSegment("read", short)
 
 
 def _wrap_segments(segments: Iterable[TextSegment]) -> Iterator[list[TextSegment]]:
-    """Split segments into lines of about `LINE_WIDTH` printed characters.
-
-    A token is longer than what it names, so a line of hidden characters would otherwise
-    fill the page.
-    """
+    """Split segments into lines of about `LINE_WIDTH` printed characters: a token is
+    longer than what it names, so a line of hidden ones would fill the page."""
     piece: list[TextSegment] = []
     room = LINE_WIDTH
     for segment in _split_long_segments(segments):
@@ -320,9 +290,8 @@ def _split_long_segments(segments: Iterable[TextSegment]) -> Iterator[TextSegmen
     for segment in segments:
         text = segment.text
         while len(text) > LINE_WIDTH:
-            end = (
-                text.rfind(" ", LINE_WIDTH - WORD_LENGTH, LINE_WIDTH) + 1 or LINE_WIDTH
-            )
+            blank = text.rfind(" ", LINE_WIDTH - WORD_LENGTH, LINE_WIDTH)
+            end = blank + 1 or LINE_WIDTH
             yield replace(segment, text=text[:end])
             text = text[end:]
         yield replace(segment, text=text)
@@ -351,10 +320,6 @@ def _split_visible_run(run: str, words: unicode.WordMarker) -> Iterator[TextSegm
         elif _PADDING.fullmatch(piece):
             yield TextSegment("hidden", unicode.format_hidden_run(piece))
         else:
-            yield from _mark_words(piece, words)
-
-
-def _mark_words(piece: str, words: unicode.WordMarker) -> Iterator[TextSegment]:
-    for part, note in words.mark(piece):
-        if part:
-            yield TextSegment("mixed" if note else "plain", part, note)
+            for part, note in words.mark(piece):
+                if part:
+                    yield TextSegment("mixed" if note else "plain", part, note)

@@ -97,18 +97,14 @@ def has_active_elements(text: str) -> bool:
 
 def is_html_document(text: str) -> bool:
     """Whether every tag is one of HTML, so that parsing loses nothing but tags.
-
-    `<dana@mail.example>` and `<module>` are not HTML.
-    """
+    `<dana@mail.example>` and `<module>` are not HTML."""
     names = {name.lower() for name in _NAMES.findall(text)}
     return bool(names - {"!doctype", "!--"}) and names <= _KNOWN
 
 
 def parse_html(source: str) -> HtmlReading:
-    """Extract the text of an HTML source, and count what it would have loaded.
-
-    Never raises: a source that cannot be parsed as HTML is returned as text.
-    """
+    """Extract the text of an HTML source, and count what it would have loaded. Never
+    raises: a source that cannot be parsed as HTML is returned as text."""
     reading = HtmlReading(hides=_HIDES.search(source) is not None)
     if source.count("<") > MOST_TAGS or len(_SIGNS.findall(source)) > MOST_SIGNS:
         return HtmlReading(text=source, is_read=False)

@@ -35,10 +35,8 @@ def format_in_utc(text: str) -> str:
 
 
 def parse_exact_moment(text: str) -> datetime | date | None:
-    """Parse a text that is exactly a day, or a moment with an offset.
-
-    None for other texts, and for a fraction of a second, which is lost in words.
-    """
+    """Parse a text that is exactly a day, or a moment with an offset. None for other
+    texts, and for a fraction of a second, which is lost in words."""
     if _DAY.fullmatch(text):
         try:
             return date.fromisoformat(text)
@@ -55,11 +53,8 @@ def parse_whole_second(text: str) -> datetime | None:
 
 
 def _to_utc(at: datetime) -> datetime | None:
-    """Convert a moment with an offset to UTC.
-
-    None without an offset, and at both ends of the calendar, where a moment does not
-    exist in every zone.
-    """
+    """None without an offset, and at both ends of the calendar, where a moment does not
+    exist in every zone."""
     named = at.tzinfo is not None and 1 < at.year < MAXYEAR
     return at.astimezone(UTC) if named else None
 
@@ -71,11 +66,9 @@ def format_moment(at: datetime | date) -> str:
 
 
 def describe_distance(at: datetime | date, read: datetime, *, is_end: bool) -> str:
-    """Describe how long before or after `read`, the time of the reading, a moment lies.
-
-    With `is_end` the text says whether the period is over. Empty while a day is today
-    somewhere on Earth.
-    """
+    """Describe how long before or after `read`, the time of the reading, a moment lies;
+    with `is_end` whether the period is over. Empty while a day is today somewhere on
+    Earth."""
     begins, ends = (at, at) if isinstance(at, datetime) else _compute_day_bounds(at)
     if read >= ends:
         ago = _format_duration(read - ends)

@@ -25,11 +25,9 @@ def show(subject: Subject) -> Presentation:
 
 
 def show_deletion(subject: Subject) -> Presentation:
-    """Present every field of the record, as read, as a removed row.
-
-    Otherwise a reviewer could believe that a field stays because no argument names it.
-    Without a record, the arguments themselves are the removed rows.
-    """
+    """Present every field of the record, as read, as a removed row. Otherwise a
+    reviewer could believe that a field stays because no argument names it. Without a
+    record, the arguments themselves are the removed rows."""
     record = {
         n: value for n, value in (subject.before or {}).items() if n != COUNT_FIELD
     }

@@ -159,9 +159,8 @@ def _list_host_warnings(parts: Any) -> Iterator[str]:
 
 def is_private_host(host: str) -> bool:
     """Whether the host is, or may be, internal: a private address, or no public name.
-
-    Also true for an address in a notation that only computers use, such as hexadecimal.
-    """
+    Also true for an address in a notation that only computers use, such as
+    hexadecimal."""
     if _INTERNAL.search(host) or "." not in host:
         return True
     try:

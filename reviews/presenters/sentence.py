@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 def build_sentence(
     subject: Subject, replaced: Mapping[str, SentencePart] | None = None
 ) -> tuple[SentencePart, ...]:
-    """Build the tool's effect sentence with its arguments as values.
-
-    An optional argument that is absent is left out, with the words around it. `said`
-    replaces the values of arguments, by name. A tool without an effect sentence is
-    called by its title.
-    """
+    """Build the tool's effect sentence with its arguments as values. An optional
+    argument that is absent is left out, with the words around it. `said` replaces the
+    values of arguments, by name. A tool without an effect sentence is called by its
+    title."""
     if not subject.definition.effect:
         return (TextPart(subject.definition.title),)
     parts: list[SentencePart] = []
@@ -109,10 +107,8 @@ def _tidy_spaces(parts: Sequence[SentencePart]) -> tuple[SentencePart, ...]:
 
 
 def build_argument_part(subject: Subject, name: str) -> SentencePart:
-    """Build the value of one argument or fact.
-
-    A list of more than three leaves is counted; otherwise the leaves are joined.
-    """
+    """Build the value of one argument or fact. A list of more than three leaves is
+    counted; otherwise the leaves are joined."""
     if fact := subject.definition.fact_of(name):
         known = current.format_fact(subject, fact)
         return ValuePart(known) if known else ValuePart("(not known)", untrusted=False)

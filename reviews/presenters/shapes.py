@@ -14,7 +14,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from math import ceil
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from .views import DedicatedView
 
 ChangeKind = Literal["removed", "changed", "added"]
 
@@ -36,10 +39,8 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ValuePart:
-    """A value in a sentence; an untrusted one is printed with `{% chip %}`.
-
-    `parts` are the parts of a compound value, such as an address; `text` joins them.
-    """
+    """A value in a sentence; an untrusted one is printed with `{% chip %}`. `parts` are
+    the parts of a compound value, such as an address; `text` joins them."""
 
     text: str
     untrusted: bool = True
@@ -63,10 +64,8 @@ class RiskIndicator(Enum):
 @dataclass(frozen=True, slots=True)
 class Tag:
     """A fact that Counterseal worked out; a loud one is a reason to look closer.
-
     `indicator` says that it is a risk indicator, and `values` are then the exact texts
-    it is about: untrusted.
-    """
+    it is about: untrusted."""
 
     text: str
     loud: bool = False
@@ -141,11 +140,9 @@ class SizeFigure:
 
 @dataclass(frozen=True, slots=True)
 class ValueRow:
-    """A value under its label; the path distinguishes rows with equal labels.
-
-    `note` and `warns` are Counterseal's words, never the agent's; warnings are loud.
-    `also` is the host or domain that a note refers to, as untrusted as the cell.
-    """
+    """A value under its label; the path distinguishes rows with equal labels. `note`
+    and `warns` are Counterseal's words, never the agent's; warnings are loud. `also` is
+    the host or domain that a note refers to, as untrusted as the cell."""
 
     label: str
     path: str
@@ -187,13 +184,6 @@ class Reversibility:
     check: str = ""
 
 
-class PresentationView(Protocol):
-    """What every part of a dedicated view has; the classes are in `views`."""
-
-    @property
-    def lines(self) -> int: ...  # to read, not counting the arguments
-
-
 @dataclass(frozen=True, slots=True)
 class DryRun:
     """What the tool itself says would happen; `problem` says why it could not."""
@@ -228,7 +218,7 @@ class Presentation:
     reversal: Reversibility
     before_known: bool
     dedicated: bool = True  # False: "No dedicated view"
-    views: tuple[PresentationView, ...] = ()  # in the order of the page
+    views: tuple[DedicatedView, ...] = ()  # in the order of the page
     dry_run: DryRun | None = None
     arguments: int = 0  # how many leaves differ from the state
     top: tuple[ValueRow, ...] = ()  # facts of the state that the policy names
@@ -288,11 +278,9 @@ class Presentation:
 
 
 def _compute_reading_seconds(text: str) -> float:
-    """Estimate how long a text takes to read, in seconds.
-
-    A run of lines that have no letters or digits, or that occurred before, takes the
-    time of one line, however long the run is.
-    """
+    """Estimate how long a text takes to read, in seconds. A run of lines that have no
+    letters or digits, or that occurred before, takes the time of one line, however long
+    the run is."""
     seconds, glanced = 0.0, False
     known: set[str] = set()
     for line in map(str.strip, text.splitlines()):

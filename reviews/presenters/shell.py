@@ -121,10 +121,8 @@ def _parse_argv(subject: Subject) -> ParsedCommand:
 def parse_command(
     text: str, declared: Mapping[str, Any], depth: int = 0
 ) -> ParsedCommand:
-    """Parse a command line; `declared` is what the tool's reader said about it.
-
-    Never raises: a line that cannot be parsed has its reason in `problem`.
-    """
+    """Parse a command line; `declared` is what the tool's reader said about it. Never
+    raises: a line that cannot be parsed has its reason in `problem`."""
     parsed = ParsedCommand(declared, depth)
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
         parsed.doubts.append("It contains hidden characters.")

@@ -118,10 +118,8 @@ def is_git(name: str) -> bool:
 
 def list_git_warnings(name: str, rest: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The warnings about a call of git, each with the index in `rest` of its word.
-
     `rest` are the words after the program, whose own index is -1; `name` may be of the
-    form `git-reset`.
-    """
+    form `git-reset`."""
     at = 0
     while name == "git" and at < len(rest) and rest[at].startswith("-"):
         step = 1 + (rest[at] in _VALUE_OPTIONS.split())

@@ -51,9 +51,7 @@ _QUOTED_MARK = "\x00"
 
 class UnreadableCommand(Exception):
     """The command cannot be parsed with certainty; the message tells reviewers why.
-
-    `as_bash` is the command as bash reads it, where only the shells differ.
-    """
+    `as_bash` is the command as bash reads it, where only the shells differ."""
 
     def __init__(self, why: str, as_bash: Sequence[SimpleCommand] = ()) -> None:
         super().__init__(why)
@@ -62,11 +60,9 @@ class UnreadableCommand(Exception):
 
 @dataclass(slots=True)
 class ShellWord:
-    """One word of a command.
-
-    `text` is what the program receives, except where a mark says that the shell puts
-    something else there. `inner` has the commands inside substitutions.
-    """
+    """One word of a command. `text` is what the program receives, except where a mark
+    says that the shell puts something else there. `inner` has the commands inside
+    substitutions."""
 
     text: str = ""
     bare: str = ""  # the text with quoted characters blanked
@@ -98,10 +94,8 @@ class _WordBuilder(ShellWord):
 
 @dataclass(slots=True)
 class Redirection:
-    """A redirection such as `2>file`.
-
-    `number` is empty for the default stream; only a heredoc has a `body`.
-    """
+    """A redirection such as `2>file`. `number` is empty for the default stream; only a
+    heredoc has a `body`."""
 
     operator: str
     target: ShellWord

@@ -101,10 +101,8 @@ class Hunk:
 
     @property
     def runs(self) -> list[tuple[bool, list[DiffLine]]]:
-        """The lines in runs: (whether the run is a change, its lines).
-
-        The side-by-side layout puts the lines of one run next to each other.
-        """
+        """The lines in runs: (whether the run is a change, its lines). The side-by-side
+        layout puts the lines of one run next to each other."""
         runs: list[tuple[bool, list[DiffLine]]] = []
         for line in self.lines:
             changes = line.kind in ("removed", "added")

@@ -128,19 +128,8 @@ def _widen_span(view: str, start: int, end: int, value: ConcealedValue) -> Span:
 
 
 # Letters that stand for others although Unicode does not decompose them.
-_LETTERS = str.maketrans(
-    {
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "Þ": "th",
-        "æ": "ae",
-        "œ": "oe",
-        "\u0131": "i",
-    }
-)
+_PAIRS = {"þ": "th", "Þ": "th", "æ": "ae", "œ": "oe"}
+_LETTERS = str.maketrans("øłđð\u0131", "olddi") | str.maketrans(_PAIRS)
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _SPELT_BREAK = re.compile(r"\\[nrt]")
 _PIECES = re.compile(r"[^\W\d_]+")
@@ -161,11 +150,9 @@ class _Form(NamedTuple):
 
 class PeopleFinder:
     """Finds people's names in texts: whole, each word alone, in either order, joined
-    (`sue_lindqvist`, `SueLindqvist`, `slindqvist`), with initials, and split.
-
-    Case, accents, invisible characters and lookalike letters make no difference. A word
-    of `never`, such as the name of a field, is no name by itself.
-    """
+    (`sue_lindqvist`, `SueLindqvist`, `slindqvist`), with initials, and split. Case,
+    accents, invisible characters and lookalike letters make no difference. A word of
+    `never`, such as the name of a field, is no name by itself."""
 
     def __init__(self, names: Iterable[str], never: Collection[str] = ()) -> None:
         self._never = frozenset(_fold_letters(word) for word in never)

@@ -59,11 +59,9 @@ def load_redactor(
     proposal: str = "",
 ) -> Redactor:
     """The redactor of one thread. Equal values get equal tags within this thread only.
-
     With a tool's definition and arguments, the redactor also removes the values of
     arguments that the tool's policy names; with a proposal, those values in its earlier
-    revisions too.
-    """
+    revisions too."""
     key = redaction.derive_thread_key(settings.COUNTERSEAL.tag_key, agent, thread)
     fields = list_withheld_arguments(definition)
     if not fields:

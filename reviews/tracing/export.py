@@ -63,9 +63,8 @@ def export_traces() -> int:
     if not _export_proposals(ended):
         return 0
     # A run beside this one that read further keeps what it noted.
-    TraceExport.objects.filter(pk=1, through__lt=read[-1][0]).update(
-        through=read[-1][0]
-    )
+    last = read[-1][0]
+    TraceExport.objects.filter(pk=1, through__lt=last).update(through=last)
     return len(read)
 
 

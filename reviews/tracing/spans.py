@@ -4,6 +4,7 @@ execution. They name no person, and no argument of the action."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -24,7 +25,6 @@ from reviews.outbound.trace_context import (
 
 SCOPE = InstrumentationScope("counterseal")
 FAILURES = frozenset({ExecutionStatus.FAILED, ExecutionStatus.UNKNOWN})
-Attributes = Mapping[str, str | int]
 
 
 def build_spans(
@@ -43,14 +43,14 @@ def build_spans(
         request.proposal_id: request
         for request in ApprovalRequest.objects.filter(proposal__in=ids)
     }
-    executions: dict[str, list[Execution]] = {}
+    executions: defaultdict[str, list[Execution]] = defaultdict(list)
     for execution in Execution.objects.filter(proposal__in=ids).order_by("queued_at"):
-        executions.setdefault(execution.proposal_id, []).append(execution)
-    events: dict[str, list[Event]] = {}
+        executions[execution.proposal_id].append(execution)
+    events: defaultdict[str, list[Event]] = defaultdict(list)
     records = LogRecord.objects.filter(proposal__in=ids, kind__startswith="request.")
     for record in records.order_by("pk").only("kind", "at", "proposal"):
         event = Event(record.kind, timestamp=_to_nanoseconds(record.at))
-        events.setdefault(record.proposal, []).append(event)
+        events[record.proposal].append(event)
     return [
         span
         for proposal in proposals
@@ -58,8 +58,8 @@ def build_spans(
             proposal,
             revisions[proposal.pk],
             requests.get(proposal.pk),
-            executions.get(proposal.pk, []),
-            events.get(proposal.pk, []),
+            executions[proposal.pk],
+            events[proposal.pk],
             resource,
         )
     ]
@@ -113,27 +113,21 @@ def _build_proposal_spans(
         )
     for execution in executions:
         if execution.finished_at:
-            yield _build_execution_span(proposal.tool_name, execution, own, resource)
-
-
-def _build_execution_span(
-    tool: str, execution: Execution, parent: TraceParent, resource: Resource
-) -> ReadableSpan:
-    return _build_span(
-        f"execution {tool}",
-        execution.pk,
-        parent,
-        execution.queued_at,
-        execution.finished_at or execution.queued_at,
-        {
-            "counterseal.execution": execution.pk,
-            "counterseal.status": execution.status,
-            "counterseal.attempts": execution.fence,
-        },
-        resource,
-        kind=SpanKind.CLIENT,
-        failed=execution.status in FAILURES,
-    )
+            yield _build_span(
+                f"execution {proposal.tool_name}",
+                execution.pk,
+                own,
+                execution.queued_at,
+                execution.finished_at,
+                {
+                    "counterseal.execution": execution.pk,
+                    "counterseal.status": execution.status,
+                    "counterseal.attempts": execution.fence,
+                },
+                resource,
+                kind=SpanKind.CLIENT,
+                failed=execution.status in FAILURES,
+            )
 
 
 def _build_span(
@@ -142,7 +136,7 @@ def _build_span(
     parent: TraceParent,
     start: datetime,
     end: datetime,
-    attributes: Attributes,
+    attributes: Mapping[str, str | int],
     resource: Resource,
     *,
     events: Sequence[Event] = (),
