@@ -12,7 +12,7 @@ import queue
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
@@ -26,7 +26,6 @@ from urllib.parse import SplitResult, urlsplit
 
 Address = IPv4Address | IPv6Address
 Networks = Sequence[IPv4Network | IPv6Network]
-Resolver = Callable[[str, int], Iterable[str]]
 
 # Refuses characters that parsers read differently: spaces, control characters,
 # non-ASCII (IDNA reads a full-width dot as a dot) and backslashes (some parsers read
@@ -123,25 +122,23 @@ def parse_url(url: str) -> Target:
     return Target(parts.scheme, _parse_host(parts), port, path + query)
 
 
-def resolve_allowed(
-    target: Target, *, networks: Networks, resolve: Resolver, timeout: float
-) -> list[str]:
+def resolve_allowed(target: Target, *, networks: Networks, timeout: float) -> list[str]:
     """The addresses to which a connection may be pinned, from one look-up of the name.
     One forbidden address refuses the name: a name with both a public and a private
     address is either misconfigured or a DNS rebinding attack. `timeout` is in seconds.
     Raises `NotAllowed`, and `NotSent` when the name does not resolve."""
-    answers = resolve_host(target, resolve=resolve, timeout=timeout)
+    answers = resolve_host(target, timeout=timeout)
     for answer in answers:
         if not is_allowed(answer, networks):
             raise NotAllowed(f"{target.host} is at {answer}, which is not public")
     return answers
 
 
-def resolve_host(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
+def resolve_host(target: Target, *, timeout: float) -> list[str]:
     """All addresses of a host, without checking them. `timeout` is in seconds. Raises
     `NotSent` when there are none, or not in time."""
     literal = _parse_literal(target.host)
-    answers = [target.host] if literal else _resolve_in_thread(target, resolve, timeout)
+    answers = [target.host] if literal else _resolve_in_thread(target, timeout)
     if not answers:
         raise NotSent(f"{target.host} has no address")
     return answers
@@ -211,13 +208,13 @@ def _is_public(address: Address) -> bool:
     return not _is_within(address, _SPECIAL)
 
 
-def _resolve_in_thread(target: Target, resolve: Resolver, timeout: float) -> list[str]:
+def _resolve_in_thread(target: Target, timeout: float) -> list[str]:
     """Resolve in a separate thread, because the C resolver has no timeout."""
     answer: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            answer.put(list(resolve(target.host, target.port)))
+            answer.put(look_up_host(target.host, target.port))
         except (OSError, UnicodeError) as error:
             answer.put(OSError(str(error)))
 

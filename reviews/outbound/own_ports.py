@@ -15,7 +15,7 @@ from django.conf import settings
 from psycopg.conninfo import conninfo_to_dict
 
 from . import addresses
-from .addresses import NotAllowed, Resolver, Target
+from .addresses import NotAllowed, Target
 
 REDIS_PORT, POSTGRES_PORT = 6379, "5432"
 THIS_HOST = ""  # stands for this machine: a port that is bound here, or a Unix socket
@@ -36,9 +36,7 @@ def check_target(target: Target, *, networks: addresses.Networks) -> None:
         _check_own_ports(target, [target.host], {})
 
 
-def check_answers(
-    target: Target, answers: Sequence[str], *, resolve: Resolver, timeout: float
-) -> None:
+def check_answers(target: Target, answers: Sequence[str], *, timeout: float) -> None:
     """Check the addresses (`answers`) to which the target's name was resolved.
     `timeout` is in seconds for each look-up. Raises NotAllowed, and NotSent where the
     name of one of the gate's own hosts does not resolve."""
@@ -49,7 +47,7 @@ def check_answers(
     }
     known = {
         name: addresses.resolve_host(
-            Target("http", name, target.port, "/"), resolve=resolve, timeout=timeout
+            Target("http", name, target.port, "/"), timeout=timeout
         )
         for name in names
     }

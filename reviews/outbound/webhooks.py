@@ -23,7 +23,7 @@ from journal import canonical, ids
 from journal.errors import DomainError
 
 from . import addresses, own_ports
-from .addresses import NotAllowed, NotSent, Resolver
+from .addresses import NotAllowed, NotSent
 from .connection import Deadline, PinnedBackend
 
 __all__ = [
@@ -72,7 +72,6 @@ def post_signed_json(
     headers: Mapping[str, str] | None = None,
     message: str = "",
     limit: int = REPLY_LIMIT,
-    resolve: Resolver = addresses.look_up_host,
 ) -> WebhookReply:
     """Send `payload` to a tool's service and return the answer, whatever its status.
 
@@ -86,7 +85,7 @@ def post_signed_json(
     ours = [settings.COUNTERSEAL.webhook_secret]
     signed = build_signature_headers(body, message or ids.new("m"), ours)
     sent = {**(headers or {}), **signed}
-    with _open_post(url, body, sent, timeout=timeout, resolve=resolve) as response:
+    with _open_post(url, body, sent, timeout=timeout) as response:
         raw = _read_body(response, limit)
     return WebhookReply(response.status, _decode_reply(response.status, raw))
 
@@ -108,7 +107,6 @@ def send_webhook_event(
     secrets: Sequence[str],
     timeout: float,
     headers: Mapping[str, str] | None = None,
-    resolve: Resolver = addresses.look_up_host,
 ) -> WebhookReceipt:
     """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
     of the answer are read, so its body cannot be too long or too slow.
@@ -119,9 +117,7 @@ def send_webhook_event(
     errors. Caller holds no transaction.
     """
     sent = {**(headers or {}), **build_signature_headers(body, message, secrets)}
-    with _open_post(
-        url, body, sent, timeout=timeout, resolve=resolve, foreign=True
-    ) as response:
+    with _open_post(url, body, sent, timeout=timeout, foreign=True) as response:
         return WebhookReceipt(
             response.status, _read_header(response, b"retry-after", 64)
         )
@@ -145,7 +141,6 @@ def post_body(
     *,
     timeout: float,
     foreign: bool = False,
-    resolve: Resolver = addresses.look_up_host,
 ) -> HttpReply:
     """Send `body` with these headers to the service of a notification channel and
     return the answer, whatever its status.
@@ -155,9 +150,7 @@ def post_body(
     `post_signed_json`. Caller holds no transaction.
     """
     sent = {"Accept-Encoding": "identity", "User-Agent": "Counterseal", **headers}
-    with _open_post(
-        url, body, sent, timeout=timeout, resolve=resolve, foreign=foreign
-    ) as response:
+    with _open_post(url, body, sent, timeout=timeout, foreign=foreign) as response:
         return HttpReply(
             response.status,
             _read_header(response, b"retry-after", 64),
@@ -199,7 +192,6 @@ def _open_post(
     headers: Mapping[str, str],
     *,
     timeout: float,
-    resolve: Resolver,
     foreign: bool = False,
 ) -> Iterator[httpcore2.Response]:
     """Check an address, POST to it, and give the answer whose body is still to be read.
@@ -213,11 +205,9 @@ def _open_post(
     )
     if foreign:
         own_ports.check_target(target, networks=networks)
-    pinned = addresses.resolve_allowed(
-        target, networks=networks, resolve=resolve, timeout=timeout
-    )
+    pinned = addresses.resolve_allowed(target, networks=networks, timeout=timeout)
     if foreign:  # guard: push-own-answers
-        own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
+        own_ports.check_answers(target, pinned, timeout=timeout)
     wire = PinnedBackend(pinned, deadline)
     address = httpcore2.URL(
         scheme=target.scheme, host=target.host, port=target.port, target=target.path

@@ -6,7 +6,9 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Callable
 from ipaddress import IPv6Address
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,6 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
 from reviews.outbound import addresses, webhooks
-from reviews.outbound.addresses import Resolver
 from tests.reviews import service as services
 
 connected: list[object] = []
@@ -79,8 +80,9 @@ def listener(networks):
         yield running
 
 
-def send(url, **options):
-    return webhooks.post_signed_json(url, {"n": 1}, timeout=2, **options)
+def send(url, *, resolve=addresses.look_up_host, timeout=2, **options):
+    with mock.patch.object(addresses, "look_up_host", resolve):
+        return webhooks.post_signed_json(url, {"n": 1}, timeout=timeout, **options)
 
 
 class TestWhereItMayGo:
@@ -280,12 +282,10 @@ class TestWhatIsKnown:
             over.wait(services.PATIENCE_S)
             return []
 
-        resolvers: list[Resolver] = [fails, never, lambda host, port: []]
+        resolvers: list[Callable[[str, int], list[str]]] = [fails, never, lambda *_: []]
         for resolve in resolvers:
             with pytest.raises(webhooks.NotSent):
-                webhooks.post_signed_json(
-                    "http://x.example/", {}, timeout=0.3, resolve=resolve
-                )
+                send("http://x.example/", resolve=resolve, timeout=0.3)
         over.set()
 
     def test_a_failed_tls_handshake_is_known_to_have_sent_nothing(self, service):
