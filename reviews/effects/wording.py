@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from string import Formatter
 from typing import NamedTuple
 
 from reviews.quorum import StepData
@@ -26,12 +27,8 @@ def build_wording(pattern: str, **values: str) -> tuple[WordingPart, ...]:
     """Build parts from a pattern; empty values are left out. `build_wording("{who}
     approved", who="Rita")` gives a value and a text."""
     parts: list[WordingPart] = []
-    rest = pattern
-    while "{" in rest:
-        before, _, after = rest.partition("{")
-        name, _, rest = after.partition("}")
-        parts += [WordingPart(before), WordingPart(values.get(name, ""), True)]
-    parts.append(WordingPart(rest))
+    for text, name, *_ in Formatter().parse(pattern):
+        parts += [WordingPart(text), WordingPart(values.get(name or "", ""), True)]
     return tuple(part for part in parts if part.text)
 
 

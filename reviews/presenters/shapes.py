@@ -202,19 +202,21 @@ class DryRun:
             return ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
     """Everything that the review page says about one effect."""
 
     title: str  # the tool's, for places that show no value from the agent
     sentence: tuple[SentencePart, ...]
     tags: tuple[Tag, ...]
-    size: tuple[SizeFigure, ...]
-    changes: tuple[FieldChange, ...]  # destructive first
-    unchanged: tuple[ValueRow, ...]
-    now: tuple[ValueRow, ...]  # the rest of the state as read; no argument names it
-    other: tuple[ValueRow, ...]  # arguments that the state does not contain
-    uninspectable: tuple[UninspectableArgument, ...]
+    size: tuple[SizeFigure, ...] = ()
+    changes: tuple[FieldChange, ...] = ()  # destructive first
+    unchanged: tuple[ValueRow, ...] = ()
+    now: tuple[
+        ValueRow, ...
+    ] = ()  # the rest of the state as read; no argument names it
+    other: tuple[ValueRow, ...] = ()  # arguments that the state does not contain
+    uninspectable: tuple[UninspectableArgument, ...] = ()
     reversal: Reversibility
     before_known: bool
     dedicated: bool = True  # False: "No dedicated view"

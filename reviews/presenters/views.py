@@ -7,6 +7,7 @@ The `lines` of a view is the number of lines to read that are not arguments them
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar, Literal
 
 from .shapes import ValueRow
@@ -103,13 +104,8 @@ class Hunk:
     def runs(self) -> list[tuple[bool, list[DiffLine]]]:
         """The lines in runs: (whether the run is a change, its lines). The side-by-side
         layout puts the lines of one run next to each other."""
-        runs: list[tuple[bool, list[DiffLine]]] = []
-        for line in self.lines:
-            changes = line.kind in ("removed", "added")
-            if not runs or runs[-1][0] != changes:
-                runs.append((changes, []))
-            runs[-1][1].append(line)
-        return runs
+        runs = groupby(self.lines, lambda line: line.kind in ("removed", "added"))
+        return [(changes, list(lines)) for changes, lines in runs]
 
 
 @dataclass(frozen=True, slots=True)

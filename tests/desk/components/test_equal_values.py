@@ -45,10 +45,14 @@ def shown(
         FieldChange("changed", LABELS[name], name, cell(before, name), Cell(text, kind))
         for name, text in after.items()
     )
-    none: tuple[Any, ...] = ()
     return Presentation(
-        *("", none, none, none, changes, none, none, other, none),
-        *(Reversibility("", ""), True),
+        title="",
+        sentence=(),
+        tags=(),
+        changes=changes,
+        other=other,
+        reversal=Reversibility("", ""),
+        before_known=True,
     )
 
 
