@@ -125,9 +125,7 @@ def redact_value(
     `hidden` are replaced wherever they occur. A text that cannot be scanned is replaced
     by `UNCHECKED_TEXT`.
     """
-    return _ValueRedactor(key, frozenset(fields), hidden, ours=ours).value(
-        value, "", "", ""
-    )
+    return _ValueRedactor(key, frozenset(fields), hidden, ours).value(value)
 
 
 def redact_item(
@@ -136,7 +134,7 @@ def redact_item(
     """One item of evidence, redacted. If any part of it cannot be scanned, the result
     has only `unchecked` and the size of its text in bytes."""
     walk = _ValueRedactor(key, frozenset(), hidden, ours=True)
-    redacted: dict[str, Any] = walk.value(item, "", "", "")
+    redacted: dict[str, Any] = walk.value(item)
     if walk.failed:
         size = len(str(item.get("text", "")).encode(errors="replace"))
         return {"kind": "item", "unchecked": True, "size": size}
@@ -275,29 +273,22 @@ def _insert_chips(
     return RedactionResult("".join(parts), kinds.total(), dict(kinds))
 
 
+@dataclass(slots=True)
 class _ValueRedactor:
     """Redacts one JSON value. Strict parsing of the input has bounded its depth."""
 
-    def __init__(
-        self,
-        key: bytes,
-        fields: frozenset[str],
-        hidden: Sequence[ConcealedValue],
-        *,
-        ours: bool = False,
-    ) -> None:
-        self.key = key
-        self.fields = fields
-        self.hidden = hidden
-        self.ours = ours  # member names are ours, so they need no scanning
-        self.failed = False
+    key: bytes
+    fields: frozenset[str]
+    hidden: Sequence[ConcealedValue]
+    ours: bool = False  # member names are ours, so they need no scanning
+    failed: bool = False
 
     def _redact(self, text: str) -> RedactionResult:
         result = redact_or_withhold(text, key=self.key, hidden=self.hidden)
         self.failed = self.failed or result.text == UNCHECKED_TEXT != text
         return result
 
-    def value(self, value: Any, path: str, name: str, kind: str) -> Any:
+    def value(self, value: Any, path: str = "", name: str = "", kind: str = "") -> Any:
         """`kind` is the kind that an enclosing member's name implies; "" for none."""
         kind = kind or labels.classify_name(name)
         if not kind and {path, name} & self.fields:
@@ -312,9 +303,8 @@ class _ValueRedactor:
 
     def _members(self, value: Mapping[str, Any], path: str, kind: str) -> Any:
         members: dict[str, Any] = {}
-        has_street = any(
-            labels.classify_name(str(key)) == labels.ADDRESS for key in value
-        )
+        kinds = {labels.classify_name(str(key)) for key in value}
+        has_street = labels.ADDRESS in kinds
         for key, item in value.items():
             name = str(key)
             shown = name if self.ours else self._redact(name).text
@@ -330,9 +320,8 @@ class _ValueRedactor:
         scanned = self._redact(text).text.strip()
         if _CHIPS.fullmatch(scanned) or scanned == UNCHECKED_TEXT:
             return scanned  # a recognised kind is more precise than the member's name
-        return format_chip(
-            kind, labels.normalise_value(kind, fold_text(text).text), self.key
-        )
+        form = labels.normalise_value(kind, fold_text(text).text)
+        return format_chip(kind, form, self.key)
 
     def _scanned(self, value: Any) -> Any:
         redacted = self._redact(str(value))

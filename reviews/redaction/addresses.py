@@ -135,12 +135,11 @@ _STATE_NAMES = (
     "|Tennessee|Texas|Utah|Vermont|Virginia|Washington|West Virginia|Wisconsin|Wyoming"
 )
 _UK_AREAS = (
-    " AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG"
+    "AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG"
     " DH DL DN DT DY E EC EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP"
     " IV JE KA KT KW KY L LA LD LE LL LN LS LU M ME MK ML N NE NG NN NP NR NW OL OX"
     " PA PE PH PL PO PR RG RH RM S SA SE SG SK SL SM SN SO SP SR SS ST SW SY TA TD"
     " TF TN TQ TR TS TW UB W WA WC WD WF WN WR WS WV YO ZE"
-    " "
 )
 _INWARD = r"\d[ABD-HJLNP-UW-Z]{2}"
 _UK = re.compile(rf"(?<![\w])([A-Z]{{1,2}})\d[\dA-Z]?([ ]?){_INWARD}(?![\w])")
@@ -232,9 +231,8 @@ def _find_streets(view: str) -> Iterator[Span]:
             if pattern is _NUMBER_FIRST and not _is_street(match):
                 continue
             start, end = match.span()
-            if more := _SECOND_SUFFIX.match(
-                view, end
-            ):  # "12 Oak Hill Ave" has two suffixes
+            # "12 Oak Hill Ave" has two suffixes.
+            if more := _SECOND_SUFFIX.match(view, end):
                 end = more.end()
             yield _build_span(view, start, end)
             yield from _find_surroundings(view, start, end)
@@ -242,18 +240,14 @@ def _find_streets(view: str) -> Iterator[Span]:
 
 def _find_postcodes(view: str) -> Iterator[Span]:
     for match in _ZIP.finditer(view):
-        if _BEFORE_ZIP.search(
-            view[max(0, match.start() - _POSTCODE_CONTEXT) : match.start()]
-        ):
+        begin = max(0, match.start() - _POSTCODE_CONTEXT)
+        if _BEFORE_ZIP.search(view[begin : match.start()]):
             yield _build_span(view, *match.span())
     for match in _UK.finditer(view):
         # The phone "S22 8GB" is not a Sheffield postcode.
         memory = len(match[1]) == 1 and match.group().endswith(("GB", "TB", "HZ"))
-        if (
-            f" {match[1]} " in _UK_AREAS
-            and (match[2] or len(match[1]) == 2)
-            and not memory
-        ):
+        spaced = match[2] or len(match[1]) == 2
+        if match[1] in _UK_AREAS.split() and spaced and not memory:
             yield _build_span(view, *match.span())
     for pattern in (_CANADIAN, _CONTINENTAL_LINE, _NAMED_POSTCODE):
         for match in pattern.finditer(view):

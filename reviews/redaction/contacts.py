@@ -128,10 +128,9 @@ def find_emails(view: str) -> Iterator[Span]:
         # address.
         domain = _NUMBERS_BEHIND.sub("", match[1])
         cut = len(match[1]) - len(domain) if "." in domain else 0
+        address = match.group()[: match.end() - match.start() - cut]
         if any(char.isalpha() for char in match.group()):
-            yield _build_email_span(
-                match.start(), match.group()[: len(match.group()) - cut]
-            )
+            yield _build_email_span(match.start(), address)
     for match in _EAST_ASIAN.finditer(view) if "@" in view else ():
         yield _build_email_span(match.start(), match.group())
     for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
@@ -219,9 +218,8 @@ class _NumberChecks:
             return ""
         if not phonenumbers.is_valid_number(number):
             return ""
-        return str(
-            phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-        )
+        form = phonenumbers.PhoneNumberFormat.E164
+        return str(phonenumbers.format_number(number, form))
 
 
 def _to_dialled_number(text: str) -> str:
