@@ -113,21 +113,27 @@ def _build_proposal_spans(
         )
     for execution in executions:
         if execution.finished_at:
-            yield _build_span(
-                f"execution {proposal.tool_name}",
-                execution.pk,
-                own,
-                execution.queued_at,
-                execution.finished_at,
-                {
-                    "counterseal.execution": execution.pk,
-                    "counterseal.status": execution.status,
-                    "counterseal.attempts": execution.fence,
-                },
-                resource,
-                kind=SpanKind.CLIENT,
-                failed=execution.status in FAILURES,
-            )
+            yield _build_execution_span(proposal.tool_name, execution, own, resource)
+
+
+def _build_execution_span(
+    tool: str, execution: Execution, parent: TraceParent, resource: Resource
+) -> ReadableSpan:
+    return _build_span(
+        f"execution {tool}",
+        execution.pk,
+        parent,
+        execution.queued_at,
+        execution.finished_at or execution.queued_at,
+        {
+            "counterseal.execution": execution.pk,
+            "counterseal.status": execution.status,
+            "counterseal.attempts": execution.fence,
+        },
+        resource,
+        kind=SpanKind.CLIENT,
+        failed=execution.status in FAILURES,
+    )
 
 
 def _build_span(
