@@ -177,7 +177,6 @@ def present_arguments(
 
 
 def _load_own_domains(revision: Revision) -> Collection[str]:
-    """The domains that the revision's policy declares as ours."""
     policy = revision.policy_id
     return () if policy is None else active.load_own_domains(policy)
 
@@ -359,7 +358,6 @@ def find_listed_amount(revision: Revision) -> Money | None:
 
 
 def _find_cost(definition: ToolDefinition, read: Any) -> Money | None:
-    """The one cost among the reader's facts, as rules see them."""
     names = definition.cost_facts if isinstance(read, Mapping) else ()
     costs = [cost for name in names if (cost := parse_cost(read, name))]
     return costs[0] if len(costs) == 1 else None
@@ -438,7 +436,6 @@ def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str,
 
 
 def _format_members(members: Mapping[str, Any]) -> str:
-    """One line for each member of an object that the agent sent."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in sorted(members.items())

@@ -101,7 +101,6 @@ def _list_database_ports(url: str) -> Iterator[HostPort]:
 
 
 def _normalise_host(host: str) -> str:
-    """An IP address in its normal form; a name unchanged."""
     try:
         return str(ip_address(host))
     except ValueError:

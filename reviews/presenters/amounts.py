@@ -39,7 +39,6 @@ def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
 
 
 def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFigure:
-    """What it means that the call leaves this amount out."""
     label = _format_amount_label(subject, sent)
     if sent.absent != "all":
         return SizeFigure(label, "amount not given", "counts as nothing")

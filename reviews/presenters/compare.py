@@ -139,7 +139,6 @@ class Comparison:
 def _pair_fields(
     olds: list[Leaf], news: list[Leaf]
 ) -> Iterator[tuple[Leaf | None, Leaf | None]]:
-    """Pair the leaves that differ, by path."""
     old_of = {leaf.path: leaf for leaf in olds}
     for new in news:
         old = old_of.pop(new.path, None)
@@ -399,7 +398,6 @@ def _compute_opcodes(
 
 
 def _group_hunks(lines: list[DiffLine]) -> Iterator[Hunk]:
-    """Group the lines into hunks with context; the lines between them are folded."""
     near: set[int] = set()
     for place, line in enumerate(lines):
         if line.kind != "same":

@@ -90,7 +90,6 @@ def _build_body_rows(subject: Subject, row: ValueRow) -> Iterator[ValueRow]:
 
 
 def _add_link_hosts(row: ValueRow) -> ValueRow:
-    """Note the hosts that the links in a text lead to."""
     matches = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
     links = [link.rstrip(".,;:!?)]}'") for link in matches]
     if not links:
@@ -171,7 +170,6 @@ def _build_recipient_tags(
 
 
 def _build_content_tags(subject: Subject) -> Iterator[Tag]:
-    """Tags for what the message contains besides its text."""
     names = _list_texts(subject, "attachments")
     warnings = [
         warning for name in names for warning in _list_attachment_warnings(name)

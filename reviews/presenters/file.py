@@ -113,7 +113,6 @@ def _list_marks(subject: Subject, *names: str) -> list[str]:
 
 
 def _list_header_marks(file: PatchedFile) -> Iterator[str]:
-    """What the headers of a patch say about the file itself."""
     modes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in file.headers}
     new = modes.get("new file mode") or modes.get("new mode") or ""
     if "deleted file mode" in modes or file.new == "/dev/null":
@@ -127,8 +126,6 @@ def _list_header_marks(file: PatchedFile) -> Iterator[str]:
 
 
 def _build_fit_tags(subject: Subject, read: list[PatchedFile]) -> Iterator[Tag]:
-    """Tags for old lines of the patch that differ from the file as read, or were not
-    read."""
     contents = {file.path: _find_read_content(subject, file) for file in read}
     known = {path: text.split("\n") for path, text in contents.items() if text}
     if any(
@@ -179,7 +176,6 @@ def _build_path_tags(subject: Subject) -> Iterator[Tag]:
 
 
 def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
-    """Tags for a new executable bit, rights for everybody, or another owner."""
     mode = _parse_mode(subject.value("mode"))
     was = _parse_mode(_find_known_value(subject, "mode"))
     owner, before = subject.value("owner"), _find_known_value(subject, "owner")

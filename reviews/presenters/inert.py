@@ -286,7 +286,6 @@ def _wrap_segments(segments: Iterable[TextSegment]) -> Iterator[list[TextSegment
 
 
 def _split_long_segments(segments: Iterable[TextSegment]) -> Iterator[TextSegment]:
-    """Split segments that are longer than a line, between words if possible."""
     for segment in segments:
         text = segment.text
         while len(text) > LINE_WIDTH:

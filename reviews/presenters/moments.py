@@ -90,7 +90,6 @@ _YEAR = 31_557_600  # seconds; a quarter of a day more than 365 days
 
 
 def _format_duration(span: timedelta) -> str:
-    """Format a duration in the largest unit that fits, rounded down: `12 days`."""
     seconds = int(span.total_seconds())
     if seconds >= 2 * _YEAR:
         return f"{seconds // _YEAR:,} years"

@@ -79,7 +79,6 @@ def show(subject: Subject) -> Presentation:
 
 
 def _build_amount_tags(subject: Subject, amount: Money) -> Iterator[Tag]:
-    """Tags from the payee's history and from the limits of the tool."""
     if subject.fact("payments_before") == 0:
         payee = subject.text("payee") or subject.text("account")
         yield Tag(
@@ -125,7 +124,6 @@ def _build_limit_tags(subject: Subject, amount: Money, limit: Limit) -> Iterator
 
 
 def _build_payee_figures(subject: Subject) -> Iterator[SizeFigure]:
-    """Who gets the money, and how often before."""
     payee, account = subject.text("payee"), subject.text("account")
     if not payee and not account:
         return
@@ -151,8 +149,6 @@ def _describe_history(subject: Subject) -> str:
 
 
 def _find_usual_range(subject: Subject, amount: Money) -> tuple[int, int]:
-    """The usual range for the payee in minor units of the amount's currency, else
-    zeros."""
     if subject.fact("usual_high_currency") != amount.currency:
         return 0, 0
     facts = subject.fact("usual_low"), subject.fact("usual_high")
@@ -179,8 +175,6 @@ def _build_limited_sums(subject: Subject, amount: Money) -> Iterator[SizeFigure]
 
 
 def _build_balance_changes(subject: Subject, amount: Money) -> Iterator[FieldChange]:
-    """Changes of the balances that the tool declares: before as read, after
-    computed."""
     for balance in subject.definition.balances:
         was = subject.fact(balance.fact)
         same = subject.fact(f"{balance.fact}_currency") == amount.currency
@@ -250,7 +244,6 @@ def _build_headline_values(subject: Subject, amount: Money) -> dict[str, Sentenc
 
 
 def _list_headline_paths(subject: Subject) -> tuple[str, ...]:
-    """The paths of the arguments with the headline's amount and currency."""
     if subject.headline is None:
         return ()
     declared, _ = subject.headline

@@ -53,6 +53,5 @@ def _is_backwards(starts: datetime | None, ends: datetime | None) -> bool:
 
 
 def _add_guest_warning(subject: Subject, row: ValueRow) -> ValueRow:
-    """Warn of a guest who is in none of the tool's recipient classes."""
     outside = "@" in row.cell.text and not subject.is_inside(row.cell.text)
     return replace(row, warns=("Outside the company",)) if outside else row

@@ -166,7 +166,6 @@ def _add_step(parsed: ParsedCommand, simple: SimpleCommand) -> None:
 
 
 def _parse_embedded_code(parsed: ParsedCommand, title: str, text: str) -> None:
-    """Parse a command inside the command into steps of its own."""
     if parsed.depth >= MAX_DEPTH:
         parsed.inside.append(EmbeddedText(title, text, problem="Not opened: too deep."))
         parsed.doubts.append("Commands are nested too deep.")

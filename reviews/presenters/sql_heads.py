@@ -178,7 +178,6 @@ def list_hidden_places(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _list_outer_verbs(tokens: Sequence[Token]) -> list[str]:
-    """The verbs of statements that stand outside all brackets."""
     depth, verbs = 0, []
     for token in tokens:
         depth += (token.text == "(") - (token.text == ")")

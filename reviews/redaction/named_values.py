@@ -111,7 +111,6 @@ def _is_match(view: str, start: int, end: int, value: ConcealedValue) -> bool:
 
 
 def _is_within_word(view: str, place: int) -> bool:
-    """Whether a word or a number continues across this position."""
     if not 0 < place < len(view):
         return False
     left, right = view[place - 1], view[place]
@@ -231,8 +230,6 @@ class PeopleFinder:
 
 
 class _FoldedLetters:
-    """A text as its folded letters, each with its place."""
-
     def __init__(self, text: str) -> None:
         self.text = _SPELT_BREAK.sub(" \n", text)
         folded: list[str] = []

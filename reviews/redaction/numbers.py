@@ -119,7 +119,6 @@ def find_ibans(view: str) -> Iterator[Span]:
 
 @cache
 def _find_iban_length(country: str) -> int | None:
-    """How many letters and digits an IBAN of this country has; None if it has none."""
     structure = _IBAN_COUNTRIES.info(country)[0][1].get("bban")  # `4!a6!n8!n`
     return 4 + sum(map(int, _GROUP.findall(structure))) if structure else None
 
