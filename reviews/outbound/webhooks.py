@@ -31,7 +31,6 @@ __all__ = [
     "NoUsableAnswer",
     "NotAllowed",
     "NotSent",
-    "WebhookReceipt",
     "WebhookReply",
     "post_body",
     "post_signed_json",
@@ -91,12 +90,14 @@ def post_signed_json(
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookReceipt:
-    """The answer of an agent's endpoint: the HTTP status and the Retry-After header,
-    unparsed and cut to 64 characters."""
+class HttpReply:
+    """An answer: the status, two headers, unparsed and cut to 64 and 250 characters,
+    and the body if it was read."""
 
     status: int
     retry_after: str
+    location: str
+    body: bytes = b""
 
 
 def send_webhook_event(
@@ -107,7 +108,7 @@ def send_webhook_event(
     secrets: Sequence[str],
     timeout: float,
     headers: Mapping[str, str] | None = None,
-) -> WebhookReceipt:
+) -> HttpReply:
     """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
     of the answer are read, so its body cannot be too long or too slow.
 
@@ -118,20 +119,7 @@ def send_webhook_event(
     """
     sent = {**(headers or {}), **build_signature_headers(body, message, secrets)}
     with _open_post(url, body, sent, timeout=timeout, foreign=True) as response:
-        return WebhookReceipt(
-            response.status, _read_header(response, b"retry-after", 64)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """A complete answer: the status, the body, and two headers, unparsed and cut to 64
-    and 250 characters."""
-
-    status: int
-    retry_after: str
-    location: str
-    body: bytes
+        return _build_reply(response)
 
 
 def post_body(
@@ -151,12 +139,7 @@ def post_body(
     """
     sent = {"Accept-Encoding": "identity", "User-Agent": "Counterseal", **headers}
     with _open_post(url, body, sent, timeout=timeout, foreign=foreign) as response:
-        return HttpReply(
-            response.status,
-            _read_header(response, b"retry-after", 64),
-            _read_header(response, b"location", 250),
-            _read_body(response, REPLY_LIMIT),
-        )
+        return _build_reply(response, _read_body(response, REPLY_LIMIT))
 
 
 def encode_payload(payload: Mapping[str, Any]) -> bytes:
@@ -226,9 +209,10 @@ def _open_post(
         raise NotSent(f"no connection to {target.host} ({problem})") from error
 
 
-def _read_header(response: httpcore2.Response, name: bytes, most: int) -> str:
-    heads = {key.lower(): value for key, value in response.headers}
-    return heads.get(name, b"").decode("latin1")[:most]
+def _build_reply(response: httpcore2.Response, body: bytes = b"") -> HttpReply:
+    heads = {name.lower(): value.decode("latin1") for name, value in response.headers}
+    later, place = heads.get(b"retry-after", ""), heads.get(b"location", "")
+    return HttpReply(response.status, later[:64], place[:250], body)
 
 
 def _read_body(response: httpcore2.Response, limit: int) -> bytes:
