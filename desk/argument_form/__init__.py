@@ -112,8 +112,8 @@ def apply_button(
             if not _belongs_to_input(key, name)
         }
     above, _, key = name.rpartition(".")
-    found = {node.name: node for node in made.walk() if isinstance(node, ListField)}
-    rows = found.get(name if verb == "add" else above)
+    lists = {node.name: node for node in made.walk() if isinstance(node, ListField)}
+    rows = lists.get(name if verb == "add" else above)
     if rows is None:
         return result
     keys = _reorder_rows(verb, list(rows.keys), rows.fresh_key(), key)

@@ -194,16 +194,18 @@ class ChoiceField(FormField):
     @cached_property
     def choices(self) -> list[tuple[str, str, Any]]:
         """The option's text, its label and its value."""
-        found = values.build_options(self.at.spec)
+        choices = values.build_options(self.at.spec)
         if self.minor_unit is not None:
-            found = [(text, self.format_choice(one), one) for text, _, one in found]
+            choices = [
+                (text, self.format_choice(value), value) for text, _, value in choices
+            ]
         if self.at.new and self.at.required:
-            found.insert(0, ("", "Choose", MISSING))
+            choices.insert(0, ("", "Choose", MISSING))
         elif ABSENT in self.states:
-            found.insert(0, ("", STATE_LABELS[ABSENT], MISSING))
+            choices.insert(0, ("", STATE_LABELS[ABSENT], MISSING))
         if NULL in self.states:
-            found.append(("#null", STATE_LABELS[NULL], None))
-        return found
+            choices.append(("#null", STATE_LABELS[NULL], None))
+        return choices
 
     @cached_property
     def was_text(self) -> str:

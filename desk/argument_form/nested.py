@@ -65,12 +65,12 @@ class GroupField(FormField):
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
             return self.nothing()
-        found = {}
+        members = {}
         for child in self.children:
             value = child.read(wrong)
             if value is not MISSING:
-                found[child.at.path[-1]] = value
-        return found
+                members[child.at.path[-1]] = value
+        return members
 
     def _member(self, name: str, value: Any) -> FormField:
         subschema = self.at.spec.properties.get(name, {})
@@ -173,15 +173,15 @@ class ListField(FormField):
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
             return self.nothing()
-        found = []
+        entries = []
         for child in self.children:
             before = len(wrong)
             value = child.read(wrong)
             if value is MISSING and len(wrong) == before:
-                said = "fill in or remove the row"
-                wrong.append(build_field_error(child.at.place, said))
-            found.append(None if value is MISSING else value)
-        return found
+                message = "fill in or remove the row"
+                wrong.append(build_field_error(child.at.place, message))
+            entries.append(None if value is MISSING else value)
+        return entries
 
     def _is_key(self, key: str) -> bool:
         number = key.removeprefix("n")

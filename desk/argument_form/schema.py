@@ -35,8 +35,8 @@ class FieldSpec:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        found = self.schema.get("properties", {})
-        return found if isinstance(found, Mapping) else {}
+        properties = self.schema.get("properties", {})
+        return properties if isinstance(properties, Mapping) else {}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -45,8 +45,8 @@ class FieldSpec:
     @property
     def options(self) -> list[Any]:
         """The values of a closed set, without null; empty for an open one."""
-        found = self.schema.get("enum", [])
-        return [item for item in found if item is not None]
+        values = self.schema.get("enum", [])
+        return [item for item in values if item is not None]
 
 
 def build_spec(subschema: Any, root: Mapping[str, Any], value: Any) -> FieldSpec:
@@ -67,17 +67,17 @@ def _merge_schema(
     schema is None when no single branch fits."""
     if not isinstance(subschema, Mapping) or depth > _MOST_LEVELS:
         return None, False
-    found = dict(subschema)
-    if isinstance(found.pop("$ref", None), str):
-        found = _combine_schemas(schemas.resolve_reference(subschema, root), found)
-    for part in found.pop("allOf", ()):
+    merged = dict(subschema)
+    if isinstance(merged.pop("$ref", None), str):
+        merged = _combine_schemas(schemas.resolve_reference(subschema, root), merged)
+    for part in merged.pop("allOf", ()):
         inner, _ = _merge_schema(part, root, value, depth + 1)
-        found = _combine_schemas(found, inner or {})
+        merged = _combine_schemas(merged, inner or {})
     nullable = False
     for key in _BRANCH_KEYWORDS:
-        if key not in found:
+        if key not in merged:
             continue
-        branches = found.pop(key)
+        branches = merged.pop(key)
         nullable = nullable or any(map(_is_null_branch, branches))
         branch = _find_fitting_branch(
             [b for b in branches if not _is_null_branch(b)], root, value
@@ -86,20 +86,20 @@ def _merge_schema(
         if inner is None:
             return None, nullable
         nullable = nullable or more
-        found = _combine_schemas(found, inner)
-    return found, nullable
+        merged = _combine_schemas(merged, inner)
+    return merged, nullable
 
 
 def _combine_schemas(
-    one: Mapping[str, Any], other: Mapping[str, Any]
+    first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Two schemas that both apply, merged as far as a form needs it."""
-    both = {**one, **other}
+    both = {**first, **second}
     for key in ("properties", "$defs"):
-        if key in one and key in other:
-            both[key] = {**one[key], **other[key]}
-    if "required" in one and "required" in other:
-        both["required"] = [*one["required"], *other["required"]]
+        if key in first and key in second:
+            both[key] = {**first[key], **second[key]}
+    if "required" in first and "required" in second:
+        both["required"] = [*first["required"], *second["required"]]
     return both
 
 
@@ -160,8 +160,8 @@ def _find_value_type(value: Any, kinds: Iterable[str]) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def is_same_json(one: Any, other: Any) -> bool:
+def is_same_json(left: Any, right: Any) -> bool:
     """Whether two values are equal as JSON: true is not 1."""
-    if one is MISSING or other is MISSING:
-        return one is other
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if left is MISSING or right is MISSING:
+        return left is right
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

@@ -113,18 +113,24 @@ class FormContext:
                 code = self.args.get(pair.currency)
                 known = isinstance(code, str) and money.CURRENCY.fullmatch(code)
                 return str(code) if known else ""
-        for one in self.definition.amounts:
-            if one.unit and one.path and ArgumentPath(one.path).dotted == dotted:
-                is_argument = schemas.find_declared(self.root, one.currency or "")
-                return "" if is_argument else one.code
+        for amount in self.definition.amounts:
+            if (
+                amount.unit
+                and amount.path
+                and ArgumentPath(amount.path).dotted == dotted
+            ):
+                is_argument = schemas.find_declared(self.root, amount.currency or "")
+                return "" if is_argument else amount.code
         return None
 
     def error(self, name: str) -> str:
         """The errors at the input of this name, as one text."""
-        said = self.wrong.get(name, [])
-        if len(said) < 2:
-            return "".join(said)
-        return " ".join(one if one.endswith(".") else f"{one}." for one in said)
+        messages = self.wrong.get(name, [])
+        if len(messages) < 2:
+            return "".join(messages)
+        return " ".join(
+            message if message.endswith(".") else f"{message}." for message in messages
+        )
 
     @cached_property
     def counted(self) -> dict[str, int]:

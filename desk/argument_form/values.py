@@ -143,13 +143,13 @@ def build_options(spec: FieldSpec) -> list[tuple[str, str, Any]]:
     """The options of a closed set: each option's text, its label and its value."""
     if spec.kind == "boolean":
         return [("yes", "Yes", True), ("no", "No", False)]
-    said = [format_value(item) for item in spec.options]
-    found = []
-    for number, (text, item) in enumerate(zip(said, spec.options, strict=True)):
-        clear = text and said.count(text) == 1 and text[0] != "#"
+    texts = [format_value(item) for item in spec.options]
+    options = []
+    for number, (text, item) in enumerate(zip(texts, spec.options, strict=True)):
+        clear = text and texts.count(text) == 1 and text[0] != "#"
         words = text.replace("_", " ") or "empty text"
-        found.append((text if clear else f"#{number}", words, item))
-    return found
+        options.append((text if clear else f"#{number}", words, item))
+    return options
 
 
 def parse_value(spec: FieldSpec, text: str, *, money: bool) -> Any:
@@ -184,8 +184,8 @@ def build_minor_hint(spec: FieldSpec, currency: str) -> str:
             " 4.200 KWD"
         )
     limits = _format_minor_range(spec, currency)
-    said = f"In {currency}: the tool receives {format_minor(1, currency)} as 1"
-    return f"{said}. {limits[:1].upper()}{limits[1:]}" if limits else said
+    unit = f"In {currency}: the tool receives {format_minor(1, currency)} as 1"
+    return f"{unit}. {limits[:1].upper()}{limits[1:]}" if limits else unit
 
 
 def format_minor(value: Any, currency: str) -> str:
@@ -206,8 +206,8 @@ def _format_minor_range(spec: FieldSpec, currency: str) -> str:
 def build_hint(spec: FieldSpec) -> str:
     """The schema's description, or its limits in words."""
     schema = spec.schema
-    if said := schema.get("description"):
-        return str(said)
+    if description := schema.get("description"):
+        return str(description)
     if spec.kind == "string" and "maxLength" in schema and "format" not in schema:
         return f"At most {schema['maxLength']} characters"
     if spec.kind in NUMBERS:
