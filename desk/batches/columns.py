@@ -170,7 +170,7 @@ class BatchTable:
     def with_value(self, place: str) -> Sequence[str]:
         """The ids of the rows with one value of one column; empty for an unknown
         place."""
-        values = [value for _, found in self.splits for value in found]
+        values = [value for _, column_values in self.splits for value in column_values]
         return next((value.ids for value in values if value.place == place), ())
 
 
@@ -198,14 +198,16 @@ def list_differing_paths(
 def _find_argument_name(path: str, lines: Sequence[BatchLine]) -> str:
     """Find the argument that contains a path, from the first member that has the
     path."""
-    found = (line.leaves[path].name for line in lines if path in line.leaves)
-    return next(found, "")
+    names = (line.leaves[path].name for line in lines if path in line.leaves)
+    return next(names, "")
 
 
 def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
     """Build a column. It is numeric only when every member has a number there."""
     numbers = {line.id: _find_number(line, path) for line in lines}
-    known = {one: number for one, number in numbers.items() if number is not None}
+    known = {
+        line_id: number for line_id, number in numbers.items() if number is not None
+    }
     numeric = len(known) == len(lines)
     amount = _find_amount(lines[0], path) if numeric else None
     label = lines[0].subject.label(path)
@@ -269,14 +271,14 @@ def build_fact_columns(
     A fact that differs becomes a column, a fact that is equal in all members a
     constant. A fact that the reader gave for no member becomes neither.
     """
-    subject, found, same = (
+    subject, columns, same = (
         lines[0].subject,
         list[BatchColumn](),
         list[tuple[str, Cell]](),
     )
     for name in subject.definition.review.columns:
         cells = [build_fact_cell(line.subject, name) for line in lines]
-        if all(one == NOT_GIVEN for one in cells):
+        if all(cell == NOT_GIVEN for cell in cells):
             continue
         label, plain = (
             subject.label(name),
@@ -284,10 +286,12 @@ def build_fact_columns(
         )
         if len(set(cells)) > 1:
             narrow = _choose_narrow_label(label, plain)
-            found.append(BatchColumn(f"before.{name}", label, plain, narrow, fact=name))
+            columns.append(
+                BatchColumn(f"before.{name}", label, plain, narrow, fact=name)
+            )
         else:
             same.append((label, cells[0]))
-    return found, same
+    return columns, same
 
 
 def build_fact_cell(subject: Subject, name: str) -> Cell:
@@ -359,5 +363,5 @@ def _list_text_reasons(line: BatchLine, column: BatchColumn) -> Iterator[str]:
 
 
 def _parse_domain(text: str) -> str:
-    found = DOMAIN_PATTERN.search(text)
-    return (found[1] or found[2] or "").lower() if found else ""
+    match = DOMAIN_PATTERN.search(text)
+    return (match[1] or match[2] or "").lower() if match else ""

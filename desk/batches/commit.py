@@ -75,7 +75,7 @@ def describe_unopened_samples(left: int) -> str:
 def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
     """Build the submission, with the refusal that the page defers if there is one."""
     items = _sort_items(loaded, form.items)
-    said = BatchSubmission(
+    submission = BatchSubmission(
         batch_id=loaded.batch.pk,
         person=loaded.person,
         verdict=form.meant,
@@ -89,7 +89,7 @@ def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
         by="page",
     )
     if not (loaded.members and loaded.waits and items):
-        return said
+        return submission
     page = build_page(loaded, build_selection(loaded, form))
     rendered = evidence.build_page_evidence(page, form.rows)
     took_ms = compute_took_ms(loaded, form.marks, form.seen)
@@ -99,7 +99,7 @@ def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
         or _find_throttle_refusal(loaded, form.meant)
     )
     return replace(
-        said,
+        submission,
         page=PageEvidence(rendered, took_ms, deferred_refusal=refusal),
         samples=rows.build_opened_record(page.samples.opened, loaded.now),
     )
@@ -142,7 +142,7 @@ def _render_failed_commit(
         context = {"page": BatchResultPage(loaded), "problem": error}
         answer = render(request, RESULT, context, status=error.status)
         return retarget_to_batch(request, answer)
-    changed = {one["path"]: one["message"] for one in error.errors}
+    changed = {change["path"]: change["message"] for change in error.errors}
     if isinstance(error, TooFast):
         return render_refusal(request, build_foot_page(request, loaded, form), error)
     selection = build_fresh_selection(loaded, form)

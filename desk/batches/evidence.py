@@ -39,14 +39,14 @@ def load_members_as_shown(
     versions = _load_versions(rows)
     asked = [row.reading for row in rows if row.reading]
     readings = StateReading.objects.in_bulk(asked)
-    found = []
+    members = []
     for item in {item.request_id: item for item in items}.values():
         version, row = versions.get(item.request_id), wanted[item.request_id]
         reading = readings.get(row.reading) if row.reading else None
         if version is not None and _is_reading_of(reading, version, row):
             item.request = version.request
-            found.append(BatchMember(item, version.request, version, reading))
-    return found
+            members.append(BatchMember(item, version.request, version, reading))
+    return members
 
 
 def _load_versions(rows: Sequence[ShownBatchRow]) -> dict[str, RequestVersion]:
@@ -54,11 +54,11 @@ def _load_versions(rows: Sequence[ShownBatchRow]) -> dict[str, RequestVersion]:
     for row in rows:
         these |= Q(request=row.request, number=row.version)
     asked = RequestVersion.objects.filter(these)
-    found = asked.select_related("request__proposal", "revision__tool", "policy")
-    found = found.defer(*membership.SHARED_DOCUMENTS)
-    for version in found:
+    versions = asked.select_related("request__proposal", "revision__tool", "policy")
+    versions = versions.defer(*membership.SHARED_DOCUMENTS)
+    for version in versions:
         version.revision.proposal = version.request.proposal
-    return {version.request_id: version for version in found}
+    return {version.request_id: version for version in versions}
 
 
 def _is_reading_of(
@@ -86,7 +86,7 @@ def _rebuild_page(
             batch, [ShownBatchRow(*row) for row in inputs["rows"]]
         ),
         now=datetime.fromisoformat(inputs["at"]),
-        told=inputs["shut"],
+        shut_reasons=inputs["shut"],
     )
     if len(loaded.members) != len(inputs["rows"]):
         return None
@@ -111,8 +111,8 @@ def build_page_evidence(
     if not marks or not set(page.ticked.ids) <= marks.keys():
         return None
     inputs = _build_inputs(page, members, list(rows.values()), marks)
-    kept = _rebuild_page(page.loaded.person, batch, inputs)
-    return _render_evidence(kept, inputs) if kept else None
+    rebuilt = _rebuild_page(page.loaded.person, batch, inputs)
+    return _render_evidence(rebuilt, inputs) if rebuilt else None
 
 
 def _build_inputs(
@@ -139,9 +139,11 @@ def _build_inputs(
         "samples": [pk for pk in page.samples.ids if pk in marks],
         "opened": {pk: at.isoformat() for pk, at in opened.items()},
         "changed": {
-            pk: said for pk, said in page.selection.changed.items() if pk in marks
+            pk: sentence
+            for pk, sentence in page.selection.changed.items()
+            if pk in marks
         },
-        "shut": {one.id: why for one in members if (why := loaded.shut(one))},
+        "shut": {member.id: why for member in members if (why := loaded.shut(member))},
     }
 
 

@@ -84,14 +84,14 @@ class BatchForm(forms.Form):
     def armed(self) -> Verdict:
         """The verdict to arm. Defaults to REJECT, which has no effect on the
         outside."""
-        said = self.argument
-        return Verdict(said) if said in set(VERDICTS) else Verdict.REJECT
+        name = self.argument
+        return Verdict(name) if name in set(VERDICTS) else Verdict.REJECT
 
     @property
     def meant(self) -> Verdict:
         """The verdict to commit. Defaults to REJECT, which is harmless."""
-        said = self.cleaned_data.get("verdict", "")
-        return Verdict(said) if said else Verdict.REJECT
+        name = self.cleaned_data.get("verdict", "")
+        return Verdict(name) if name else Verdict.REJECT
 
     @property
     def items(self) -> list[str]:
@@ -126,8 +126,8 @@ class BatchForm(forms.Form):
         return {request: mark for request, _, mark in pairs}
 
     def _list(self, name: str, longest: int) -> list[str]:
-        found: list[Any] = self.lists.getlist(name)[:MAX_ROWS]
-        return [str(one) for one in found if len(str(one)) <= longest]
+        texts: list[Any] = self.lists.getlist(name)[:MAX_ROWS]
+        return [str(text) for text in texts if len(str(text)) <= longest]
 
 
 def _parse_row(text: str) -> ShownBatchRow:

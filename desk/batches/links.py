@@ -49,12 +49,12 @@ def list_batch_links(requests: Collection[str]) -> dict[str, BatchLink]:
     One query for any number of requests. A request that is alone in its batch is left
     out.
     """
-    mine = BatchItem.objects.filter(
+    items = BatchItem.objects.filter(
         request__in=requests, left_at__isnull=True, batch__status__in=OPEN_STATUSES
     )
     rows = (
         BatchItem.objects.filter(
-            batch__in=mine.values("batch"),
+            batch__in=items.values("batch"),
             left_at__isnull=True,
             request__status=RequestStatus.PENDING,
         )
@@ -128,18 +128,18 @@ class BatchCost:
 def sum_costs(definition: ToolDefinition, read: Iterable[Any]) -> list[BatchCost]:
     """Sum the costs. `read` holds the reader's facts of each member, as rules see
     them."""
-    members = [one if isinstance(one, Mapping) else {} for one in read]
-    found = []
+    members = [reading if isinstance(reading, Mapping) else {} for reading in read]
+    costs = []
     for name in definition.cost_facts:
         amounts = [
-            money for one in members if (money := describe.parse_cost(one, name))
+            money for member in members if (money := describe.parse_cost(member, name))
         ]
         if amounts:
             sums = _sum_by_currency(amounts)
-            found.append(
+            costs.append(
                 BatchCost(format_policy_label(definition, name), sums, len(amounts))
             )
-    return found
+    return costs
 
 
 def _sum_by_currency(amounts: Iterable[Money]) -> list[Money]:
@@ -157,7 +157,7 @@ def load_costs_by_batch(
     Two queries, or none when no reader reports costs. `members` maps a batch to its
     revisions.
     """
-    defined = {one.pk: tools.load_definition(one.tool) for one in batches}
+    defined = {batch.pk: tools.load_definition(batch.tool) for batch in batches}
     asked = [pk for pk in members if defined[pk].cost_facts]
     read = _load_facts({revision for pk in asked for revision in members[pk]})
     return {pk: sum_costs(defined[pk], map(read.get, members[pk])) for pk in asked}
@@ -168,8 +168,8 @@ def _load_facts(revisions: Collection[int]) -> dict[int, Any]:
     if not revisions:
         return {}
     rows = list(Revision.objects.filter(pk__in=revisions).only("facts"))
-    found = {one.pk: one.facts.get("before") for one in rows}
+    facts_by_revision = {revision.pk: revision.facts.get("before") for revision in rows}
     for pk, newer in readings.list_newest_by_revision(rows).items():
         if newer.reading.get("facts"):
-            found[pk] = facts.parse_reader_facts(newer.reading["facts"])
-    return found
+            facts_by_revision[pk] = facts.parse_reader_facts(newer.reading["facts"])
+    return facts_by_revision

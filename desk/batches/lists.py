@@ -61,7 +61,7 @@ class BatchListItem:
     decided: bool
     clock: DeadlineClock | None
     at: datetime | None
-    said: str
+    ending: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,12 @@ def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
 
 def load_batch_items(ids: Collection[str], now: datetime) -> dict[str, BatchListItem]:
     """Load these batches as lines by id. Three queries, plus those of `costs`."""
-    found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
-    facts = _load_totals(found, now)
+    batches = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
+    facts = _load_totals(batches, now)
     return {
-        one.pk: _build_item(one, facts[one.pk], now) for one in found if one.pk in facts
+        batch.pk: _build_item(batch, facts[batch.pk], now)
+        for batch in batches
+        if batch.pk in facts
     }
 
 
@@ -124,16 +126,18 @@ def list_batches_after(
         rows += _select_decided_after(person, since, now)[: size + 1 - len(rows)]
     shown = rows[:size]
     facts = _load_totals(shown, now)
-    lines = [_build_item(one, facts[one.pk], now) for one in shown if one.pk in facts]
+    lines = [
+        _build_item(batch, facts[batch.pk], now) for batch in shown if batch.pk in facts
+    ]
     more = cursors.encode_cursor(_build_place(shown[-1])) if len(rows) > size else None
-    return [one for one in lines if one.decided or one.clock is not None], more
+    return [item for item in lines if item.decided or item.clock is not None], more
 
 
 def _select_waiting_after(
     person: Person, place: CursorPosition | None
 ) -> QuerySet[Batch]:
-    found = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
-    return cursors.select_after(found, place, "formed_at")
+    batches = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
+    return cursors.select_after(batches, place, "formed_at")
 
 
 def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
@@ -145,8 +149,8 @@ def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
 def _select_decided_after(
     person: Person, place: CursorPosition | None, now: datetime
 ) -> QuerySet[Batch]:
-    found = _select_decided(person, now)
-    return cursors.select_after(found, place, "settled_at", newest_first=True)
+    batches = _select_decided(person, now)
+    return cursors.select_after(batches, place, "settled_at", newest_first=True)
 
 
 def _build_place(batch: Batch) -> CursorPosition:
@@ -200,13 +204,13 @@ def _load_totals(
         )
         .order_by()
     )
-    found = {row["batch"]: row for row in rows}
-    inside = {pk: row["revisions"] for pk, row in found.items()}
+    totals = {row["batch"]: row for row in rows}
+    inside = {pk: row["revisions"] for pk, row in totals.items()}
     cost = links.load_costs_by_batch(batches, inside)
-    warned = _load_warnings(found.values())
+    warned = _load_warnings(totals.values())
     return {
         pk: {**row, "costs": cost.get(pk, []), "warnings": warned[pk]}
-        for pk, row in found.items()
+        for pk, row in totals.items()
     }
 
 
@@ -256,7 +260,7 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
         decided=batch.status == BatchStatus.DECIDED,
         clock=_build_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
-        said=_describe_end(batch, facts),
+        ending=_describe_end(batch, facts),
     )
 
 
@@ -271,7 +275,7 @@ def _describe_end(batch: Batch, facts: Mapping[str, Any]) -> str:
 def _build_clock(facts: Mapping[str, Any], now: datetime) -> DeadlineClock:
     """The earliest deadline. During an incident it shows the time that was left, which
     does not run."""
-    found = formatting.build_clock(facts["expires"], since=facts["since"], now=now)
+    clock = formatting.build_clock(facts["expires"], since=facts["since"], now=now)
     if facts["frozen"] is None:
-        return found
-    return replace(found, left=facts["frozen"], urgent=False, frozen=True)
+        return clock
+    return replace(clock, left=facts["frozen"], urgent=False, frozen=True)

@@ -32,10 +32,10 @@ OPEN_STATUSES = (BatchStatus.FORMING, BatchStatus.OPEN)
 def select_visible_batches(person: Person) -> QuerySet[Batch]:
     """Select the batches of the person's queues, or all batches for a role that sees
     all."""
-    found = Batch.objects.select_related("tool", "queue")
+    batches = Batch.objects.select_related("tool", "queue")
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return found
-    return found.filter(queue__in=permissions.queues_of(person))
+        return batches
+    return batches.filter(queue__in=permissions.queues_of(person))
 
 
 @dataclass
@@ -54,7 +54,7 @@ class LoadedBatch:
     # By request, the approvals of its current version.
     votes: Mapping[str, int] = field(default_factory=dict)
     # Page evidence only: why each row was shut, as the page said then.
-    told: Mapping[str, str] | None = None
+    shut_reasons: Mapping[str, str] | None = None
 
     @property
     def definition(self) -> ToolDefinition:
@@ -95,8 +95,8 @@ class LoadedBatch:
 
     def shut(self, member: BatchMember) -> str:
         """The same without reasons that pass, such as another person's hold."""
-        if self.told is not None:
-            return self.told.get(member.id, "")
+        if self.shut_reasons is not None:
+            return self.shut_reasons.get(member.id, "")
         revision = member.version.revision
         if member.request.proposal.bars(self.person.public_id):
             return f"{permissions.CONCERNED_PREFIX}decide it."
@@ -114,21 +114,21 @@ class LoadedBatch:
     def shortages(self) -> dict[str, Shortage | None]:
         """The people who would be missing if a request were escalated, in one query.
         None when there are enough; empty when this person may not escalate here."""
-        if self.why_not or self.told is not None:
+        if self.why_not or self.shut_reasons is not None:
             return {}
         # No member of a batch has votes yet: one vote decides each of them.
         people = voters.list_voters(self.batch.queue_id)
         return {
-            one.id: choice.find_shortage(
-                self.person, one.request, one.version, (), people
+            member.id: choice.find_shortage(
+                self.person, member.request, member.version, (), people
             )
-            for one in self.members
+            for member in self.members
         }
 
     @cached_property
     def choosable(self) -> list[str]:
         """The requests that this person can decide now."""
-        return [one.id for one in self.members if not self.blocked(one)]
+        return [member.id for member in self.members if not self.blocked(member)]
 
 
 def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
@@ -138,20 +138,20 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
         raise NotFound
     waits = batch.status in OPEN_STATUSES
     members = membership.load_members if waits else membership.load_decided_members
-    found = members(batch, now=now)
+    loaded = members(batch, now=now)
     blind = visibility.select_unanswered_reviews(person).filter(
-        decision__request__in=[one.id for one in found]
+        decision__request__in=[member.id for member in loaded]
     )
     if not waits and blind.exists():
         raise NotFound  # its members say how one of them was decided
     return LoadedBatch(
         person=person,
         batch=batch,
-        members=[one for one in found if not waits or not one.gone],
-        gone=[one for one in found if waits and one.gone],
-        held=_list_holders(found, person, now) if waits else {},
+        members=[member for member in loaded if not waits or not member.gone],
+        gone=[member for member in loaded if waits and member.gone],
+        held=_list_holders(loaded, person, now) if waits else {},
         executions={} if waits else _list_executions(batch),
-        votes={} if waits else _count_approvals(found),
+        votes={} if waits else _count_approvals(loaded),
         now=now,
     )
 
@@ -176,5 +176,5 @@ def _count_approvals(members: Iterable[BatchMember]) -> dict[str, int]:
         version=F("request__version"),
         counts=True,
     )
-    found = counted.order_by().values_list("request").annotate(Count("pk"))
-    return dict(found)
+    counts = counted.order_by().values_list("request").annotate(Count("pk"))
+    return dict(counts)

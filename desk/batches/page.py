@@ -52,9 +52,9 @@ class BatchFacts:
     @cached_property
     def policy_change(self) -> PolicyChange | None:
         """What a policy change since the proposals means for them; None without one."""
-        if self.loaded.over or self.loaded.told is not None:
+        if self.loaded.over or self.loaded.shut_reasons is not None:
             return None
-        versions = (one.version for one in self.loaded.members)
+        versions = (member.version for member in self.loaded.members)
         return banners.find_policy_change(versions, self.loaded.now)
 
     @property
@@ -146,7 +146,7 @@ class BatchPage:
     @property
     def is_evidence(self) -> bool:
         """Whether it is page evidence, which is read-only."""
-        return self.loaded.told is not None
+        return self.loaded.shut_reasons is not None
 
     @property
     def title(self) -> tuple[SentencePart, ...]:
@@ -161,7 +161,9 @@ class BatchPage:
     @cached_property
     def rationales(self) -> BatchRationales:
         entries = self.table.entries
-        labels = {one.id: one.first.text if one.first else "" for one in entries}
+        labels = {
+            entry.id: entry.first.text if entry.first else "" for entry in entries
+        }
         return build_rationales(self.loaded.members, labels)
 
     @cached_property

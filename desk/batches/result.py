@@ -55,9 +55,9 @@ def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
     if vote is None:
         return None
     word = VERDICT_SPECS[Verdict(vote.verdict)].label
-    kept = vote.authority.get("view")
+    view = vote.authority.get("view")
     opens = (
-        kept
+        view
         and snapshots.select_openable_decisions(loaded.person)
         .filter(pk=vote.pk)
         .exists()
@@ -103,7 +103,9 @@ class BatchResultPage:
             definition,
             len(members),
             *compute_total_and_largest(map(find_amount, members)),
-            links.sum_costs(definition, (one.facts.get("before") for one in subjects)),
+            links.sum_costs(
+                definition, (subject.facts.get("before") for subject in subjects)
+            ),
         )
 
     @cached_property
@@ -120,23 +122,26 @@ class BatchResultPage:
             for place, heading in enumerate(
                 [*labels, *definition.review.result.values()]
             )
-            if any(one.facts[place] for one in self.results)
+            if any(result.facts[place] for result in self.results)
         ]
 
     @property
     def has_amounts(self) -> bool:
-        return any(one.amount for one in self.results)
+        return any(result.amount for result in self.results)
 
     @property
     def has_notes(self) -> bool:
-        return any(one.note for one in self.results)
+        return any(result.note for result in self.results)
 
     @property
     def rows(self) -> list[tuple[BatchItemResult, list[tuple[str, str]]]]:
         """Each item with its facts as pairs of heading and text."""
         return [
-            (one, [(heading, one.facts[place]) for place, heading in self.headings])
-            for one in self.results
+            (
+                result,
+                [(heading, result.facts[place]) for place, heading in self.headings],
+            )
+            for result in self.results
         ]
 
     @cached_property
@@ -188,9 +193,9 @@ class BatchResultPage:
         if not self._may:
             return 0
         return sum(
-            one.status == ExecutionStatus.FAILED
-            and one.grant.expires_at > self.loaded.now
-            for one in self.loaded.executions.values()
+            execution.status == ExecutionStatus.FAILED
+            and execution.grant.expires_at > self.loaded.now
+            for execution in self.loaded.executions.values()
         )
 
     @property
@@ -199,7 +204,9 @@ class BatchResultPage:
         if not self.halted or not self._may:
             return 0
         executions = self.loaded.executions.values()
-        return sum(one.status == ExecutionStatus.QUEUED for one in executions)
+        return sum(
+            execution.status == ExecutionStatus.QUEUED for execution in executions
+        )
 
     @property
     def over(self) -> bool:
@@ -211,9 +218,12 @@ class BatchResultPage:
 
     @property
     def etag(self) -> str:
-        parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
-        said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
-        digest = similarity.compute_list_digest([{"said": said}])
+        parts = [
+            f"{result.id}{result.state.key}{result.state.word}"
+            for result in self.results
+        ]
+        state = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
+        digest = similarity.compute_list_digest([{"said": state}])
         return digest.removeprefix("sha256:")[:16]
 
 

@@ -41,9 +41,9 @@ def pick_samples(
 ) -> list[str]:
     """Pick the samples, in no particular order: outliers first, then by keyed hash."""
     count = OF_SMALL if len(requests) <= SMALL_BATCH else OF_LARGE
-    odd = [one for one in outliers if one in requests]
-    others = [one for one in requests if one not in odd]
-    others.sort(key=lambda one: _compute_lot(batch, one))
+    odd = [request for request in outliers if request in requests]
+    others = [request for request in requests if request not in odd]
+    others.sort(key=lambda request: _compute_lot(batch, request))
     return [*odd, *others][:count]
 
 
@@ -56,8 +56,8 @@ def create_opened_token(
     *, batch: str, person: str, request: str, mark: str, at: datetime
 ) -> str:
     """Sign that a row was opened; the token is bound to person, batch and content."""
-    said = [batch, person, request, mark, at.isoformat()]
-    return signing.dumps(said, salt=OPENED_SALT)
+    content = [batch, person, request, mark, at.isoformat()]
+    return signing.dumps(content, salt=OPENED_SALT)
 
 
 def read_opened_tokens(

@@ -34,7 +34,7 @@ class BatchChanges:
     @property
     def by_request(self) -> dict[str, str]:
         """The sentence to print for each changed row."""
-        return {one["path"]: one["message"] for one in self.rows}
+        return {row["path"]: row["message"] for row in self.rows}
 
     @property
     def said(self) -> str:
@@ -75,7 +75,7 @@ def describe_changes_before(
     members = [member for member in loaded.members if member.id in before]
     marks = {member.id: before[member.id] for member in members if before[member.id]}
     changes = decide.list_changes_since(marks, members)
-    return {one["path"]: one["message"] for one in changes}
+    return {change["path"]: change["message"] for change in changes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,9 @@ class TickedRows:
     @cached_property
     def left_out(self) -> list[str]:
         """The members that are not ticked, or that this person cannot decide."""
-        return [one.id for one in self.loaded.members if one.id not in self.ids]
+        return [
+            member.id for member in self.loaded.members if member.id not in self.ids
+        ]
 
     @property
     def left_out_said(self) -> str:
@@ -199,7 +201,7 @@ class TickedRows:
         """The shortages of the ticked requests that too few people could decide once
         they are escalated."""
         lacking = (self.loaded.shortages.get(pk) for pk in self.ids)
-        return [one for one in lacking if one]
+        return [shortage for shortage in lacking if shortage]
 
     @property
     def why_not_escalate(self) -> str:
@@ -219,8 +221,8 @@ class TickedRows:
     @property
     def what(self) -> str:
         """`36 refunds, 1,788.20 USD`: the text on the commit button."""
-        said = format_request_count(self.loaded.definition, len(self.ids))
-        return f"{said}, {self.total_said}" if self.total_said else said
+        count = format_request_count(self.loaded.definition, len(self.ids))
+        return f"{count}, {self.total_said}" if self.total_said else count
 
 
 def describe_left_out(count: int) -> str:

@@ -84,30 +84,30 @@ def build_table(lines: Sequence[BatchLine], varying: Sequence[str]) -> BatchTabl
     query."""
     if not lines:  # of a batch that was dissolved
         return BatchTable((), (), (), (), (), ())
-    found = [
+    arguments = [
         columns.build_column(path, lines)
         for path in columns.list_differing_paths(lines, varying)
     ]
     facts, same = columns.build_fact_columns(lines)
-    shown = [*found, *facts]
+    shown = [*arguments, *facts]
     shared = _list_shared_tags(lines)
     entries = [
         BatchTableEntry(
             line.id,
             [columns.build_cell(line, column) for column in shown],
-            list(columns.list_outlier_reasons(line, found, shared)),
+            list(columns.list_outlier_reasons(line, arguments, shared)),
         )
         for line in lines
     ]
     return BatchTable(
         columns=shown,
         constants=[
-            *columns.list_constants(lines, found),
+            *columns.list_constants(lines, arguments),
             *same,
             *_list_shared_counts(lines),
         ],
         entries=sorted(entries, key=lambda entry: -len(entry.reasons)),
-        spreads=[_build_distribution(column) for column in found if column.numeric],
+        spreads=[_build_distribution(column) for column in arguments if column.numeric],
         splits=list(_build_splits(shown, entries)),
         tags=shared,
     )
@@ -123,9 +123,9 @@ def _list_shared_counts(lines: Sequence[BatchLine]) -> list[tuple[str, Cell]]:
     """The numeric changes that are equal in all members: `0 → 1`."""
     moves = [list(build_count_changes(line.subject)) for line in lines]
     return [
-        (one.label, Cell(f"{one.before.typed_text} → {one.after.typed_text}"))
-        for one in moves[0]
-        if one.before and one.after and all(one in others for others in moves)
+        (change.label, Cell(f"{change.before.typed_text} → {change.after.typed_text}"))
+        for change in moves[0]
+        if change.before and change.after and all(change in others for others in moves)
     ]
 
 
@@ -171,13 +171,13 @@ WIDE, HIGH = 10, 32  # width of a bin and height of the highest bar
 def _build_distribution(column: BatchColumn) -> ColumnDistribution:
     numbers = sorted(column.numbers.values())
     middle = Decimal(median(numbers))
-    said = _build_number_format(column)
+    format_number = _build_number_format(column)
     return ColumnDistribution(
         label=column.label,
         unit=column.unit,
-        smallest=said(numbers[0]),
-        middle=said(middle),
-        largest=said(numbers[-1]),
+        smallest=format_number(numbers[0]),
+        middle=format_number(middle),
+        largest=format_number(numbers[-1]),
         bars=list(_build_bars(numbers, middle)),
     )
 

@@ -73,8 +73,8 @@ def _split_batch(
     """Keep only the rows with one value of one column."""
     selection = build_fresh_selection(loaded, form)
     table, place = build_page(loaded).table, form.cleaned_data.get("split", "")
-    kept = frozenset(table.with_value(place) or form.items)
-    selection = replace(selection, items=kept, made=True)
+    chosen = frozenset(table.with_value(place) or form.items)
+    selection = replace(selection, items=chosen, made=True)
     return render_whole_batch(request, build_page(loaded, selection, focus="#decide"))
 
 

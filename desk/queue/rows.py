@@ -202,7 +202,7 @@ def _mark_batch(
         repeats="",
         peek_url="",
     )
-    return replace(row, head=head, state=_build_batch_state(row.state, batch.said))
+    return replace(row, head=head, state=_build_batch_state(row.state, batch.ending))
 
 
 def _build_batch_state(state: StateLabel | None, said: str) -> StateLabel | None:
