@@ -57,22 +57,22 @@ class TimeField(forms.DateTimeField):
     """A date and a time in the reader's zone, in the years that the product handles."""
 
     def to_python(self, value: Any) -> datetime | None:
-        found = super().to_python(value)
-        _check_years(found)
-        return found
+        moment = super().to_python(value)
+        _check_years(moment)
+        return moment
 
 
 class DayField(forms.DateField):
     """A day in the years that the product handles."""
 
     def to_python(self, value: Any) -> date | None:
-        found = super().to_python(value)
-        _check_years(found)
-        return found
+        day = super().to_python(value)
+        _check_years(day)
+        return day
 
 
-def _check_years(found: date | None) -> None:
-    if found and not clock.EARLIEST.year <= found.year < clock.LATEST.year:
+def _check_years(day: date | None) -> None:
+    if day and not clock.EARLIEST.year <= day.year < clock.LATEST.year:
         raise forms.ValidationError(f"The year {clock.YEARS_RULE}. Enter another day.")
 
 
@@ -164,14 +164,14 @@ class StopForm(forms.Form):
         return Scope(scope), key
 
     def clean(self) -> None:
-        said = self.cleaned_data
-        code, text = said.get("reason_code", ""), said.get("reason", "")
+        sent = self.cleaned_data
+        code, text = sent.get("reason_code", ""), sent.get("reason", "")
         if not text and not code:
             self.add_error("reason", STOP_REASON_REQUIRED)
         elif not text and code == StopReason.OTHER:
             self.add_error("reason", STOP_DETAILS_REQUIRED)
-        everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
-        if everything and said.get("sure", "").casefold() != ALL_AGENTS_PHRASE:
+        everything = sent.get("target", ("", ""))[0] is Scope.EVERYTHING
+        if everything and sent.get("sure", "").casefold() != ALL_AGENTS_PHRASE:
             self.add_error("sure", f"Type “{ALL_AGENTS_PHRASE}” to confirm.")
 
     @property
@@ -214,13 +214,13 @@ class IncidentForm(forms.Form):
 
     def clean_queue(self) -> Queue | None:
         """The queue; None for every queue."""
-        said: str = self.cleaned_data["queue"]
-        if said == EVERY_QUEUE_VALUE:
+        choice: str = self.cleaned_data["queue"]
+        if choice == EVERY_QUEUE_VALUE:
             return None
-        found = Queue.objects.filter(pk=said).first() if said.isdecimal() else None
-        if found is None:
+        queue = Queue.objects.filter(pk=choice).first() if choice.isdecimal() else None
+        if queue is None:
             raise forms.ValidationError("Choose one of these queues.")
-        return found
+        return queue
 
 
 class CloseAlarmForm(forms.Form):

@@ -136,8 +136,8 @@ WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
 def count_badges(person: Person) -> Badges:
     """Count this person's badges now, in one query."""
     asked = _build_count_input(person)
-    found = _load_updates([asked]) if asked else {}
-    return found.get(person.pk, EMPTY_UPDATE).badges
+    updates = _load_updates([asked]) if asked else {}
+    return updates.get(person.pk, EMPTY_UPDATE).badges
 
 
 def collect_badge_updates(
@@ -151,8 +151,8 @@ def collect_badge_updates(
     """
     people = permissions.list_people_with_roles(ids)
     asked = [_build_count_input(person, since.get(person.pk)) for person in people]
-    found = _load_updates([one for one in asked if one is not None])
-    return {pk: found.get(pk, EMPTY_UPDATE) for pk in ids}
+    updates = _load_updates([fields for fields in asked if fields is not None])
+    return {pk: updates.get(pk, EMPTY_UPDATE) for pk in ids}
 
 
 def _build_count_input(

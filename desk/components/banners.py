@@ -92,8 +92,8 @@ class DeskStatus:
             return []
         if permissions.has_permission(person, Permission.SEE_ALL):
             return list(self.open)
-        mine = {None, *permissions.queues_of(person)}
-        return [one for one in self.open if one.queue in mine]
+        queues = {None, *permissions.queues_of(person)}
+        return [incident for incident in self.open if incident.queue in queues]
 
 
 def load_desk_status() -> DeskStatus:
@@ -109,9 +109,11 @@ def load_desk_status() -> DeskStatus:
     )
 
 
-def _parse_rows(found: Any) -> list[list[Any]]:
+def _parse_rows(aggregate: Any) -> list[list[Any]]:
     """The rows of a JSON aggregate, which the driver returns as text or as a list."""
-    rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
+    rows: list[list[Any]] = (
+        json.loads(aggregate) if isinstance(aggregate, str) else aggregate
+    )
     return rows or []
 
 
@@ -173,16 +175,20 @@ class IncidentsPage:
 
 def build_incidents_page(person: Person) -> IncidentsPage:
     """The incidents that concern this person, open ones and the newest ended ones."""
-    found = Incident.objects.select_related("queue").filter(_filter_for_person(person))
-    now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
-    past = found.filter(ended_at__isnull=False)
+    incidents = Incident.objects.select_related("queue").filter(
+        _filter_for_person(person)
+    )
+    now_open = list(incidents.filter(ended_at__isnull=True).order_by("at"))
+    past = incidents.filter(ended_at__isnull=False)
     over = list(past.order_by("-at")[:MOST_ENDED])
     frozen = {row.queue_id for row in now_open}
-    queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
+    queues = [
+        queue for queue in Queue.objects.order_by("title") if queue.pk not in frozen
+    ]
     lines = _build_incident_lines([*now_open, *over])
     return IncidentsPage(
-        open=[one for one in lines if one.ended_at is None],
-        ended=[one for one in lines if one.ended_at is not None],
+        open=[line for line in lines if line.ended_at is None],
+        ended=[line for line in lines if line.ended_at is not None],
         more=cursors.count_rest(past, over, MOST_ENDED),
         may=permissions.has_permission(person, Permission.DECLARE),
         queues=queues,
@@ -193,15 +199,20 @@ def build_incidents_page(person: Person) -> IncidentsPage:
 def _filter_for_person(person: Person) -> Q:
     if permissions.has_permission(person, Permission.SEE_ALL):
         return Q()
-    mine = permissions.queues_of(person)
-    return Q(queue__isnull=True) | Q(queue__in=mine)
+    queues = permissions.queues_of(person)
+    return Q(queue__isnull=True) | Q(queue__in=queues)
 
 
 def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
     rows = list(rows)
-    said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
-    names = log_lines.load_names(said) if said else {}
-    kept = _count_open_by_queue() if any(row.ended_at is None for row in rows) else {}
+    ids = [
+        public_id
+        for row in rows
+        for public_id in (row.declared_by, row.ended_by)
+        if public_id
+    ]
+    names = log_lines.load_names(ids) if ids else {}
+    counts = _count_open_by_queue() if any(row.ended_at is None for row in rows) else {}
     return [
         IncidentLine(
             id=row.pk,
@@ -209,7 +220,7 @@ def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
             at=row.at,
             by=names.get(row.declared_by, "Someone"),
             reason=row.reason,
-            requests=_count_frozen_requests(kept, row),
+            requests=_count_frozen_requests(counts, row),
             ended_at=row.ended_at,
             ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
         )
@@ -219,14 +230,14 @@ def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
 
 def _count_open_by_queue() -> dict[int, int]:
     """The number of open requests by queue."""
-    found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
-    return dict(found.values_list("queue").annotate(n=Count("pk")))
+    requests = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    return dict(requests.values_list("queue").annotate(n=Count("pk")))
 
 
-def _count_frozen_requests(kept: Mapping[int, int], row: Incident) -> int:
+def _count_frozen_requests(counts: Mapping[int, int], row: Incident) -> int:
     if row.queue_id is None:
-        return sum(kept.values())
-    return kept.get(row.queue_id, 0)
+        return sum(counts.values())
+    return counts.get(row.queue_id, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +258,9 @@ def find_policy_change(
     policy = active.find_active_policy()
     if policy is None:
         return None
-    changed = [one for one in versions if one.policy_id != policy.pk]
-    found = [_describe_policy_change(one, policy, now) for one in changed]
-    return min(found, key=lambda one: not one.refuses) if found else None
+    changed = [version for version in versions if version.policy_id != policy.pk]
+    changes = [_describe_policy_change(version, policy, now) for version in changed]
+    return min(changes, key=lambda change: not change.refuses) if changes else None
 
 
 _TOOL_GONE = "The policy no longer contains this tool, so this cannot run."

@@ -122,12 +122,12 @@ def build_verdict_choice(
 ) -> VerdictChoice:
     """Build the choice of a person who may decide; `people` are the voters of the
     request's queue, `votes` those that count so far."""
-    found = find_shortage(person, request, version, votes, people)
+    shortage = find_shortage(person, request, version, votes, people)
     return VerdictChoice(
         permissions.describe_why_uncounted(
             person, version, [step for step, _ in votes]
         ),
-        describe_shortage(found) if found else "",
+        describe_shortage(shortage) if shortage else "",
     )
 
 
@@ -187,8 +187,8 @@ def find_written_question(regions: Regions) -> WrittenQuestion | None:
     must answer in writing; None where it need not."""
     sealed, shown = regions.sealed, regions.shown
     question = written_questions.build_written_question(shown) if shown else None
-    found = [question.indicator.value] if question else []
-    return question if needs_written_answer(sealed, found) else None
+    indicators = [question.indicator.value] if question else []
+    return question if needs_written_answer(sealed, indicators) else None
 
 
 def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
@@ -199,8 +199,8 @@ def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
 
 def _is_new_reviewer(person: Person, opened: datetime) -> bool:
     first = draw_first_decisions(person.public_id)
-    mine = Decision.objects.filter(reviewer=person, at__lte=opened)
-    return mine[:first].count() < first
+    decisions = Decision.objects.filter(reviewer=person, at__lte=opened)
+    return decisions[:first].count() < first
 
 
 def draw_first_decisions(public_id: str) -> int:

@@ -51,11 +51,11 @@ def build_request_clock(request: ApprovalRequest, now: datetime) -> DeadlineCloc
     """The clock of an open request; an incident may have frozen it."""
     frozen = request.frozen_through is not None
     left = incidents.compute_time_left(request, now)
-    found = build_clock(
+    clock = build_clock(
         now + left, since=now + left - incidents.compute_time_given(request), now=now
     )
-    urgent = found.urgent and not frozen
-    return replace(found, at=request.expires_at, urgent=urgent, frozen=frozen)
+    urgent = clock.urgent and not frozen
+    return replace(clock, at=request.expires_at, urgent=urgent, frozen=frozen)
 
 
 def format_attempt(execution: Execution, most: int) -> str:
@@ -95,11 +95,11 @@ class FilterSelect:
 
 
 def build_filter_select(
-    name: str, label: str, said: Mapping[str, str], chosen: str
+    name: str, label: str, labels: Mapping[str, str], chosen: str
 ) -> FilterSelect:
     """Build a select; `said` has the labels by value, in their order."""
     options = [
-        SelectOption(value, text, value == chosen) for value, text in said.items()
+        SelectOption(value, text, value == chosen) for value, text in labels.items()
     ]
     return FilterSelect(name, label, options)
 
@@ -142,9 +142,11 @@ def list_condition_lines(conditions: GrantConditions) -> list[ConditionLine]:
         *(ConditionLine(label, at) for label, at in times if at is not None),
         *(
             ConditionLine(
-                f"Only if {one.field} is", None, format_condition_value(one.value)
+                f"Only if {condition.field} is",
+                None,
+                format_condition_value(condition.value),
             )
-            for one in conditions.expected
+            for condition in conditions.expected
         ),
     ]
 

@@ -152,9 +152,9 @@ class PageFrame:
         if person is None:
             return []
         own = [
-            one
-            for one in self.moment.switches
-            if one.scope != Scope.REVIEWER or one.key == person.public_id
+            switch
+            for switch in self.moment.switches
+            if switch.scope != Scope.REVIEWER or switch.key == person.public_id
         ]
         return components_switches.filter_for_person(person, own) if own else []
 
@@ -169,8 +169,8 @@ class PageFrame:
         """The person's roles as text."""
         if self.person is None:
             return ""
-        found = permissions.roles_of(self.person)
-        return ", ".join(sorted(role.value for role in found)) or "no role"
+        roles = permissions.roles_of(self.person)
+        return ", ".join(sorted(role.value for role in roles)) or "no role"
 
     @property
     def prefs(self) -> PersonPreferences:
@@ -202,19 +202,21 @@ class PageFrame:
     @cached_property
     def nav(self) -> list[NavItem]:
         """The entries of the main navigation that this person sees."""
-        found = self.badges
+        badges = self.badges
         return [
-            self._item("Queue", "reviews:queue", "q", "queue", found.queue, found.soon),
+            self._item(
+                "Queue", "reviews:queue", "q", "queue", badges.queue, badges.soon
+            ),
             self._item(
                 "Escalations",
                 "reviews:escalations",
                 "e",
                 "escalations",
-                found.escalations,
+                badges.escalations,
             ),
-            self._item("Batches", "reviews:batches", "b", "batches", found.batches),
+            self._item("Batches", "reviews:batches", "b", "batches", badges.batches),
             self._item(
-                "Activity", "reviews:announced", "n", "announced", found.announced
+                "Activity", "reviews:announced", "n", "announced", badges.announced
             ),
             self._item("Agents", "agents:agents", "r"),
             *self._alarms(),
@@ -279,10 +281,10 @@ def desk(request: HttpRequest) -> Mapping[str, Any]:
 def get_frame(request: HttpRequest) -> PageFrame:
     """The frame of this request; always the same object, so that its queries run
     once."""
-    found: PageFrame | None = getattr(request, "desk", None)
-    if found is None:
-        found = request.desk = PageFrame(request)  # type: ignore[attr-defined]
-    return found
+    frame: PageFrame | None = getattr(request, "desk", None)
+    if frame is None:
+        frame = request.desk = PageFrame(request)  # type: ignore[attr-defined]
+    return frame
 
 
 def require_person(request: HttpRequest) -> Person:

@@ -25,7 +25,7 @@ from .log_sentences import HIDDEN_NAME
 class HoldStatus:
     """A hold as a page shows it; a lapsed hold counts as none."""
 
-    mine: bool = False
+    own: bool = False
     by: str = ""  # somebody else's name
     since: datetime | None = None
     until: datetime | None = None
@@ -38,15 +38,15 @@ class HoldStatus:
     @property
     def free(self) -> bool:
         """Whether nobody holds it."""
-        return not self.mine and not self.by
+        return not self.own and not self.by
 
     @property
     def key(self) -> str:
         """A text that changes whenever the page must show something else about the
         hold."""
         until = f"{self.until.timestamp():.0f}" if self.until else ""
-        flags = self.declined_by, self.mine, self.asked, self.offered, self.offered_to
-        return "".join(str(int(bool(one))) for one in flags) + until
+        flags = self.declined_by, self.own, self.asked, self.offered, self.offered_to
+        return "".join(str(int(bool(flag))) for flag in flags) + until
 
     @property
     def answer(self) -> str:
@@ -63,7 +63,7 @@ def build_hold_status(
         return HoldStatus()
     if hold.holder_id == person.pk:
         return HoldStatus(
-            mine=True,
+            own=True,
             since=hold.taken_at,
             until=hold.until,
             token=hold.token,

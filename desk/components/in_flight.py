@@ -87,8 +87,8 @@ class InFlightCounts:
 
 
 def _join_counts(*parts: tuple[int, str]) -> str:
-    said = (f"{format_count(count)} {what}" for count, what in parts if count)
-    return " · ".join(said) or "Nothing is in progress."
+    phrases = (f"{format_count(count)} {what}" for count, what in parts if count)
+    return " · ".join(phrases) or "Nothing is in progress."
 
 
 def _format_waiting(count: int) -> str:
@@ -134,12 +134,14 @@ def count_in_flight(
         [key for scope, key in targets if scope is Scope.AGENT], me
     )
     return {
-        one: InFlightCounts(
+        (scope, key): InFlightCounts(
             queued=counted[f"{n}_queued"],
             running=counted[f"{n}_claimed"],
-            waiting=waits[one[1]] if one[0] is Scope.AGENT else count_waiting(*one, me),
+            waiting=waits[key]
+            if scope is Scope.AGENT
+            else count_waiting(scope, key, me),
         )
-        for n, one in enumerate(targets)
+        for n, (scope, key) in enumerate(targets)
     }
 
 
@@ -148,24 +150,26 @@ def _count_executions(targets: Sequence[ScopeTarget]) -> dict[str, int]:
         f"{n}_{status}": Count(
             "pk",
             filter=Q(status=status)
-            & stop_work.build_scope_condition(*one, TO_PROPOSAL),
+            & stop_work.build_scope_condition(*target, TO_PROPOSAL),
         )
-        for n, one in enumerate(targets)
+        for n, target in enumerate(targets)
         for status in IN_FLIGHT
     }
-    found = Execution.objects.filter(status__in=IN_FLIGHT)
-    return found.aggregate(**counts) if counts else {}
+    executions = Execution.objects.filter(status__in=IN_FLIGHT)
+    return executions.aggregate(**counts) if counts else {}
 
 
 def count_running(targets: Sequence[ScopeTarget]) -> dict[ScopeTarget, int]:
     """How many executions run now, by scope, in one query."""
     counts = {
-        f"n{n}": Count("pk", filter=stop_work.build_scope_condition(*one, TO_PROPOSAL))
-        for n, one in enumerate(targets)
+        f"n{n}": Count(
+            "pk", filter=stop_work.build_scope_condition(*target, TO_PROPOSAL)
+        )
+        for n, target in enumerate(targets)
     }
-    found = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
-    counted = found.aggregate(**counts) if counts else {}
-    return {one: counted[f"n{n}"] for n, one in enumerate(targets)}
+    executions = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
+    counted = executions.aggregate(**counts) if counts else {}
+    return {target: counted[f"n{n}"] for n, target in enumerate(targets)}
 
 
 def _count_waiting_by_agent(agents: list[str], me: str) -> dict[str, int]:
@@ -179,12 +183,12 @@ def _count_waiting_by_agent(agents: list[str], me: str) -> dict[str, int]:
 def count_waiting(scope: Scope, key: str, me: str = "") -> int:
     """How many requests wait for people within a scope, up to `MOST_COUNTED` + 1, with
     the canary of the person with the public id `me`."""
-    found = ApprovalRequest.with_canaries.filter(
+    requests = ApprovalRequest.with_canaries.filter(
         stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
         status__in=OPEN,
         canary_for__in=["", me],
     )
-    return found.order_by()[: MOST_COUNTED + 1].count()
+    return requests.order_by()[: MOST_COUNTED + 1].count()
 
 
 def list_busy_agents(most: int) -> list[str]:
@@ -196,11 +200,11 @@ def list_busy_agents(most: int) -> list[str]:
 
 def select_unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
     """Unfinished executions within a scope, running ones first."""
-    found = Execution.objects.filter(
+    executions = Execution.objects.filter(
         stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
         status__in=IN_FLIGHT,
     )
-    return found.order_by("status", "queued_at")  # "claimed" before "queued"
+    return executions.order_by("status", "queued_at")  # "claimed" before "queued"
 
 
 def list_actions(person: Person, scope: Scope, key: str) -> list[InFlightAction]:
@@ -208,10 +212,10 @@ def list_actions(person: Person, scope: Scope, key: str) -> list[InFlightAction]
 
     Two queries, and one for revisions that are not cached.
     """
-    mine = visibility.select_visible_proposals(person).values("pk")
+    proposals = visibility.select_visible_proposals(person).values("pk")
     rows: list[Any] = list(
         select_unfinished(scope, key)
-        .filter(proposal__in=mine)
+        .filter(proposal__in=proposals)
         .select_related("proposal")
         .annotate(revision=F("grant__revision"), hash=F("grant__action_hash"))[
             :MOST_SHOWN

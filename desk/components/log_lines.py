@@ -52,15 +52,15 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
     their own agents' runs. Others' votes on open requests are left out for everybody
     who may still decide, and all of a request that they may review a second time.
     """
-    found = LogRecord.objects.select_related("position")
+    records = LogRecord.objects.select_related("position")
     if not permissions.has_permission(person, Permission.SEE_LOG):
-        found = found.filter(_filter_own(person))
+        records = records.filter(_filter_own(person))
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
-        return found
-    found = found.exclude(proposal__in=_select_open_canaries())
+        return records
+    records = records.exclude(proposal__in=_select_open_canaries())
     blind = visibility.select_unanswered_reviews(person).order_by()
-    found = found.exclude(proposal__in=blind.values("decision__request__proposal"))
-    return found.exclude(filter_others_votes(person))
+    records = records.exclude(proposal__in=blind.values("decision__request__proposal"))
+    return records.exclude(filter_others_votes(person))
 
 
 def filter_waiting_requests(person: Person) -> Q:
@@ -80,18 +80,18 @@ def filter_waiting_requests(person: Person) -> Q:
 
 def _select_open_canaries() -> QuerySet[Any, Any]:
     """The proposals whose records would give a canary away."""
-    found = ApprovalRequest.with_canaries.filter(
+    canaries = ApprovalRequest.with_canaries.filter(
         canary=True, status=RequestStatus.PENDING
     )
-    return found.values("proposal")
+    return canaries.values("proposal")
 
 
 def _filter_own(person: Person) -> Q:
     decided = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
-    mine = Proposal.objects.filter(
+    own_runs = Proposal.objects.filter(
         pk=OuterRef("proposal"), barred__contains=[person.public_id]
     )
-    return Q(actor_id=person.public_id) | Exists(decided) | Exists(mine)
+    return Q(actor_id=person.public_id) | Exists(decided) | Exists(own_runs)
 
 
 def filter_others_votes(person: Person) -> Q:
@@ -124,12 +124,12 @@ def select_request_records(
     person: Person, request: ApprovalRequest
 ) -> QuerySet[LogRecord]:
     """The history of one request, oldest first, as this person may read it."""
-    found = LogRecord.objects.select_related("position").filter(
+    records = LogRecord.objects.select_related("position").filter(
         proposal=request.proposal_id
     )
     if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
-        found = found.exclude(filter_others_votes(person))
-    return found.order_by("pk")
+        records = records.exclude(filter_others_votes(person))
+    return records.order_by("pk")
 
 
 def hides_names(person: Person, request: ApprovalRequest) -> bool:
@@ -145,15 +145,15 @@ def find_masked_requests(person: Person, rows: Iterable[LogRecord]) -> set[str]:
     wanted = {row.request for row in rows if row.request}
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return set()
-    found = ApprovalRequest.objects.filter(pk__in=wanted)
+    requests = ApprovalRequest.objects.filter(pk__in=wanted)
     owned = Q(proposal__barred__contains=[person.public_id])
-    return set(found.filter(owned | Q(status__in=OPEN)).values_list("pk", flat=True))
+    return set(requests.filter(owned | Q(status__in=OPEN)).values_list("pk", flat=True))
 
 
 def load_names(public_ids: Iterable[str]) -> dict[str, str]:
     """Names by public id; the log itself never stores names."""
-    found = Person.objects.filter(public_id__in=set(public_ids))
-    return {person.public_id: str(person) for person in found}
+    people = Person.objects.filter(public_id__in=set(public_ids))
+    return {person.public_id: str(person) for person in people}
 
 
 MOST_HISTORY = 100
@@ -181,7 +181,7 @@ class LogLine:
     id: int
     url: str
     at: datetime
-    said: tuple[WordingPart, ...]
+    wording: tuple[WordingPart, ...]
     effect: tuple[shapes.SentencePart, ...]
     tool: str
     agent: str
@@ -210,7 +210,7 @@ class HistoryLine:
     """One record as a line of a request's history."""
 
     at: datetime
-    said: tuple[WordingPart, ...]
+    wording: tuple[WordingPart, ...]
     flags: list[str]
     answer: str
     ending: Ending | None = None  # as in `LogLine`, and so are these
@@ -229,17 +229,17 @@ Line = TypeVar("Line", LogLine, HistoryLine)
 def fold_claims(lines: Iterable[Line]) -> list[Line]:
     """One line for claims of one person that follow each other, with the time of the
     first and the end of the last: `claimed the request 3 times`."""
-    told: list[Line] = []
+    folded: list[Line] = []
     for claimant, batch in groupby(lines, key=_find_claimant):
         rows: list[Line] = list(batch)
-        taken: list[Line] = [one for one in rows if one.kind == "hold.taken"]
+        taken: list[Line] = [line for line in rows if line.kind == "hold.taken"]
         if not claimant or len(taken) < 2:
-            told += rows
+            folded += rows
             continue
-        said = (*taken[0].said, WordingPart(f" {len(taken)} times"))
-        told += rows[: rows.index(taken[0])]
-        told.append(replace(taken[0], said=said, ending=taken[-1].ending))
-    return told
+        wording = (*taken[0].wording, WordingPart(f" {len(taken)} times"))
+        folded += rows[: rows.index(taken[0])]
+        folded.append(replace(taken[0], wording=wording, ending=taken[-1].ending))
+    return folded
 
 
 def _find_claimant(line: LogLine | HistoryLine) -> str:
@@ -270,7 +270,7 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
         names=load_names(_list_named_people(rows, leaves)),
         revisions=_load_revisions(leaves.values()),
         masked=find_masked_requests(person, rows),
-        took={key: one.took_ms for key, one in decisions.items()},
+        took={key: decision.took_ms for key, decision in decisions.items()},
         endings=_list_endings(person, rows, leaves, decisions),
     )
     return [
@@ -291,21 +291,21 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
     endings = _list_endings(person, rows, leaves, _load_decisions(rows))
     names = load_names(_list_named_people(rows, leaves))
     hides = hides_names(person, request)
-    told: list[HistoryLine] = []
+    history: list[HistoryLine] = []
     for row in rows:
         leaf, ending = leaves[row.pk], endings.get(row.pk)
         hide = hides and not is_party(person, row, leaf)
         actor = format_actor(row, names, hide=hide)
         if row.kind == PLANTED_KIND and request.status == RequestStatus.PENDING:
-            told += _build_disguised_lines(row, request)
+            history += _build_disguised_lines(row, request)
             continue
         other = _format_other(leaf, names, hide=hide)
         line = describe_record(row, leaf, actor, other)
         flags, answer = list_flags(leaf), find_answer_code(leaf)
-        told.append(
+        history.append(
             HistoryLine(row.at, line, flags, answer, ending, row.kind, row.actor_id)
         )
-    return fold_claims(told)
+    return fold_claims(history)
 
 
 def _list_named_people(
@@ -337,8 +337,8 @@ def _build_disguised_lines(
     """What the history of an open canary says in place of its first record: the same
     as that of any request."""
     for kind in ("proposal.submitted", "request.opened"):
-        said = build_wording(SENTENCES[kind], who=request.agent)
-        yield HistoryLine(row.at, said, [], "")
+        wording = build_wording(SENTENCES[kind], who=request.agent)
+        yield HistoryLine(row.at, wording, [], "")
 
 
 def _load_revisions(
@@ -346,10 +346,10 @@ def _load_revisions(
 ) -> dict[tuple[str, int], Revision]:
     wanted = {leaf["proposal"] for leaf in leaves if leaf["proposal"]}
     ran = Execution.objects.filter(proposal=OuterRef("proposal")).values("status")
-    found = Revision.objects.filter(proposal__in=wanted).annotate(ran=Subquery(ran))
+    revisions = Revision.objects.filter(proposal__in=wanted).annotate(ran=Subquery(ran))
     return {
-        (one.proposal_id, one.number): one
-        for one in found.select_related("tool", "proposal")
+        (revision.proposal_id, revision.number): revision
+        for revision in revisions.select_related("tool", "proposal")
     }
 
 
@@ -358,8 +358,11 @@ def _load_decisions(rows: Iterable[LogRecord]) -> dict[DecisionKey, Decision]:
     wanted = {row.request for row in rows if row.kind == DECISION_KIND}
     if not wanted:
         return {}
-    found = Decision.objects.filter(request__in=wanted).select_related("reviewer")
-    return {(one.request_id, one.version, one.reviewer.public_id): one for one in found}
+    decisions = Decision.objects.filter(request__in=wanted).select_related("reviewer")
+    return {
+        (decision.request_id, decision.version, decision.reviewer.public_id): decision
+        for decision in decisions
+    }
 
 
 def _list_endings(
@@ -369,13 +372,13 @@ def _list_endings(
     decisions: Mapping[DecisionKey, Decision],
 ) -> dict[int, Ending]:
     """What later ended what each record says, by record."""
-    found = undo.list_record_endings(select_records(person), rows)
+    endings = undo.list_record_endings(select_records(person), rows)
     ended = undo.list_decision_endings(decisions.values())
     for row in rows:
         decision = decisions.get(_build_decision_key(row, leaves[row.pk]))
         if row.kind == DECISION_KIND and decision and decision.pk in ended:
-            found[row.pk] = ended[decision.pk]
-    return found
+            endings[row.pk] = ended[decision.pk]
+    return endings
 
 
 def _build_decision_key(row: LogRecord, leaf: Mapping[str, Any]) -> DecisionKey:
@@ -404,8 +407,8 @@ class _NoLeaf(dict[str, Any]):
 
 
 def _load_leaf(row: LogRecord) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(bytes(row.leaf))
-    return found
+    leaf: Mapping[str, Any] = json.loads(bytes(row.leaf))
+    return leaf
 
 
 def _build_unreadable_line(row: LogRecord) -> LogLine:
@@ -415,7 +418,7 @@ def _build_unreadable_line(row: LogRecord) -> LogLine:
         id=row.pk,
         url=build_record_url(row),
         at=row.at,
-        said=(WordingPart("This record cannot be read"),),
+        wording=(WordingPart("This record cannot be read"),),
         effect=(),
         tool="",
         agent=row.agent,
@@ -452,7 +455,7 @@ def _build_log_line(
         id=row.pk,
         url=build_record_url(row),
         at=row.at,
-        said=describe_record(row, leaf, actor, other),
+        wording=describe_record(row, leaf, actor, other),
         effect=describe.load_brief(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
         agent=row.agent,

@@ -188,7 +188,7 @@ def _list_templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
 def _list_sources(root: Path, sources: Iterable[str]) -> Iterator[str]:
     for name in sources:
         yield from (
-            str(one.relative_to(root)) for one in _list_module_files(root, name)
+            str(path.relative_to(root)) for path in _list_module_files(root, name)
         )
 
 

@@ -121,8 +121,8 @@ class Regions:
         """The reading that the page compares with: the newer one, else the revision's
         own."""
         newer = self.newer_reading
-        found: Mapping[str, Any] = newer.reading if newer else self.revision.reading
-        return found
+        reading: Mapping[str, Any] = newer.reading if newer else self.revision.reading
+        return reading
 
     # R1 to R3
     @cached_property

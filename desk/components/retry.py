@@ -36,10 +36,10 @@ class LateReportLine:
 
     at: datetime
     agent: str  # "" for one of our own workers
-    said: str
+    claim: str
     status: str
     fence: int
-    found: str  # the execution's status when the report arrived, in words
+    recorded: str  # the execution's status when the report arrived, in words
     attempted: bool  # an attempt had started when the report arrived
     same_attempt: bool  # its fence was the newest when the report arrived
     same_bytes: bool  # it names the granted action hash
@@ -59,22 +59,22 @@ def group_late_reports(
     executions: Sequence[Execution],
 ) -> dict[str, list[LateReportLine]]:
     """Late reports by execution id, oldest first, in one query."""
-    granted = {one.pk: one.grant.action_hash for one in executions}
-    found: dict[str, list[LateReportLine]] = {}
+    granted = {execution.pk: execution.grant.action_hash for execution in executions}
+    reports: dict[str, list[LateReportLine]] = {}
     for row in LateReport.objects.filter(execution__in=granted).order_by("at", "pk"):
-        said = _build_report_line(row, granted[row.execution_id])
-        found.setdefault(row.execution_id, []).append(said)
-    return found
+        line = _build_report_line(row, granted[row.execution_id])
+        reports.setdefault(row.execution_id, []).append(line)
+    return reports
 
 
 def _build_report_line(row: LateReport, granted: str) -> LateReportLine:
     return LateReportLine(
         at=row.at,
         agent=row.actor_id if row.actor_kind == "agent" else "",
-        said=REPORT_WORDS[row.status],
+        claim=REPORT_WORDS[row.status],
         status=row.status,
         fence=row.fence,
-        found=EXECUTION_SPECS[row.found].recorded,
+        recorded=EXECUTION_SPECS[row.found].recorded,
         attempted=row.found_fence > 0,
         same_attempt=row.fence == row.found_fence,
         same_bytes=row.action_hash == granted,
@@ -109,15 +109,15 @@ def find_retryable(
     rows = rows.exclude(scope.build_stopped_condition()).exclude(
         scope.build_revoked_condition()
     )
-    mine = set(rows.values_list("pk", flat=True))
-    return set() if mine and permissions.is_reviewer_stopped(person) else mine
+    ids = set(rows.values_list("pk", flat=True))
+    return set() if ids and permissions.is_reviewer_stopped(person) else ids
 
 
 def load_execution(person: Person, pk: str) -> Execution:
     """An execution whose proposal this person may see. Raises NotFound."""
-    mine = visibility.select_visible_proposals(person).values("pk")
+    proposals = visibility.select_visible_proposals(person).values("pk")
     rows = Execution.objects.select_related("proposal")
-    found = rows.filter(pk=pk, proposal__in=mine).first()
-    if found is None:
+    execution = rows.filter(pk=pk, proposal__in=proposals).first()
+    if execution is None:
         raise NotFound
-    return found
+    return execution

@@ -43,12 +43,12 @@ def build_saved_view_list(
     the one on the screen."""
     base = reverse(f"reviews:{page}")
     views = [
-        _build_view_link(one, base, query)
-        for one in preferences.list_saved_views(person, page)
+        _build_view_link(view, base, query)
+        for view in preferences.list_saved_views(person, page)
     ]
     return SavedViewList(page, views, query, offers)
 
 
-def _build_view_link(one: SavedView, base: str, query: str) -> SavedViewLink:
-    url = f"{base}?{one.query}" if one.query else base
-    return SavedViewLink(one.pk, one.name, url, one.query == query)
+def _build_view_link(view: SavedView, base: str, query: str) -> SavedViewLink:
+    url = f"{base}?{view.query}" if view.query else base
+    return SavedViewLink(view.pk, view.name, url, view.query == query)

@@ -30,10 +30,10 @@ def find_snapshot(decision: Decision) -> Snapshot | None:
 
 def find_batch_snapshot(batch: str) -> Snapshot | None:
     """The stored page of a decided batch; a batch is decided once."""
-    found = Snapshot.objects.filter(
+    snapshots = Snapshot.objects.filter(
         decision__request__batch_items__batch=batch, decision__authority__batch=batch
     )
-    return found.select_related("decision__reviewer").first()
+    return snapshots.select_related("decision__reviewer").first()
 
 
 def build_snapshot_url(decision: Decision) -> str:
@@ -46,15 +46,15 @@ def select_openable_decisions(person: Person) -> QuerySet[Decision]:
     for supervisors others' once the request is settled, when reviewers are no longer
     blind."""
     roles = permissions.roles_of(person)
-    found = Decision.objects.filter(
+    decisions = Decision.objects.filter(
         request__in=visibility.select_visible_requests(person)
     )
     if Role.AUDITOR in roles:
-        return found
+        return decisions
     settled = Q(reviewer=person)
     if Role.SUPERVISOR in roles:
         settled |= ~Q(request__status__in=OPEN)
-    return found.filter(settled)
+    return decisions.filter(settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,21 @@ class EvidenceLink:
 
 
 def list_evidence_links(
-    person: Person, request: ApprovalRequest, found: Iterable[Decision]
+    person: Person, request: ApprovalRequest, decisions: Iterable[Decision]
 ) -> list[EvidenceLink]:
     """Links for those of these decisions whose stored page this person may open. The
     decisions must already be limited to what the person may read."""
     roles = permissions.roles_of(person)
     settled = Role.SUPERVISOR in roles and request.status not in OPEN
     every = settled or Role.AUDITOR in roles
-    mine = (one for one in found if every or one.reviewer_id == person.pk)
+    openable = (
+        decision for decision in decisions if every or decision.reviewer_id == person.pk
+    )
     return [
-        EvidenceLink(_describe_decision(one), snapshots.build_snapshot_url(one))
-        for one in mine
+        EvidenceLink(
+            _describe_decision(decision), snapshots.build_snapshot_url(decision)
+        )
+        for decision in openable
     ]
 
 

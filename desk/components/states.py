@@ -117,24 +117,24 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
     """The hold comes first; the state becomes its note."""
     if held is None or held.free or state.key == "expired":
         return state
-    if held.mine:
-        said = f"Claimed by you until {format_time(held.until)}"
+    if held.own:
+        words = f"Claimed by you until {format_time(held.until)}"
         offer = f"Offered to {held.offered_to}" if held.offered_to else held.answer
         return _move_word_to_note(
-            state, StateLabel(state.key, said, icon="hold", at=held.until, note=offer)
+            state, StateLabel(state.key, words, icon="hold", at=held.until, note=offer)
         )
     if held.offered:
-        said = f"{held.by} offers this to you"
-        return _move_word_to_note(state, StateLabel("held", said, quarters=2))
-    said = f"Claimed by {held.by} since {format_time(held.since)}"
+        words = f"{held.by} offers this to you"
+        return _move_word_to_note(state, StateLabel("held", words, quarters=2))
+    words = f"Claimed by {held.by} since {format_time(held.since)}"
     return _move_word_to_note(
-        state, StateLabel("held", said, quarters=2, at=held.since)
+        state, StateLabel("held", words, quarters=2, at=held.since)
     )
 
 
 def _move_word_to_note(state: StateLabel, holds: StateLabel) -> StateLabel:
     word = "" if state.word == PENDING_WORD else state.word
-    note = " · ".join(one for one in (holds.note, word) if one)
+    note = " · ".join(text for text in (holds.note, word) if text)
     return replace(holds, note=note, note_at=state.at)
 
 
@@ -154,11 +154,11 @@ def _build_pending_state(
         return _build_expired_state(request)
     sent_back = request.with_agent_since
     if sent_back is not None and (since is None or sent_back > since):
-        said = format_with_agent(sent_back)
-        return StateLabel("waiting", said, icon="back", at=sent_back)
+        words = format_with_agent(sent_back)
+        return StateLabel("waiting", words, icon="back", at=sent_back)
     if tally.given:
-        said = f"{tally.said} approvals"
-        return StateLabel("waiting", said, quarters=2)
+        words = f"{tally.said} approvals"
+        return StateLabel("waiting", words, quarters=2)
     if cause in {"escalated", "verifier"}:
         clock = f" since {format_time(since)}" if since else ""
         return StateLabel("escalated", f"With supervisors{clock}", icon="up", at=since)
@@ -175,21 +175,21 @@ def _build_pending_state(
 
 def _build_expired_state(request: ApprovalRequest) -> StateLabel:
     at = request.expires_at
-    said = f"Expired {format_time(at)}. {uncertain.describe_effect(request)}"
-    return StateLabel("expired", said, icon="void", at=at)
+    words = f"Expired {format_time(at)}. {uncertain.describe_effect(request)}"
+    return StateLabel("expired", words, icon="void", at=at)
 
 
 def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     at = request.settled_at
     if request.canary:
-        said = "That was a canary, a planted test. Nothing was executed."
-        return StateLabel("withdrawn", said, icon="ask", at=at)
+        words = "That was a canary, a planted test. Nothing was executed."
+        return StateLabel("withdrawn", words, icon="ask", at=at)
     if request.status == RequestStatus.EXPIRED:
         return _build_expired_state(request)
     spec = REQUEST_SPECS[request.status]
     who = f"by {by}" if by else spec.by
-    words = filter(None, (spec.label, who, format_time(at) if at else ""))
-    return StateLabel(request.status, " ".join(words), icon=spec.icon, at=at)
+    parts = filter(None, (spec.label, who, format_time(at) if at else ""))
+    return StateLabel(request.status, " ".join(parts), icon=spec.icon, at=at)
 
 
 def _is_delayed(execution: Execution) -> bool:
@@ -205,18 +205,20 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and _is_delayed(execution):
         does = "the agent may perform it" if execution.by_agent else "runs"
-        said = f"Authorized, {does} from {format_time(execution.due_at)}"
-        return StateLabel("queued", said, icon="wait", at=execution.due_at)
+        words = f"Authorized, {does} from {format_time(execution.due_at)}"
+        return StateLabel("queued", words, icon="wait", at=execution.due_at)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
-        said = f"Failed without effect, next attempt at {format_time(execution.due_at)}"
-        return StateLabel("queued", said, icon="wait", at=execution.due_at)
+        words = (
+            f"Failed without effect, next attempt at {format_time(execution.due_at)}"
+        )
+        return StateLabel("queued", words, icon="wait", at=execution.due_at)
     spec = EXECUTION_SPECS[status]
     at = execution.finished_at or execution.claimed_at
-    said = spec.state.format(clock=f" {format_time(at)}" if at else "")
+    words = spec.state.format(clock=f" {format_time(at)}" if at else "")
     timed = at if "{clock}" in spec.state else None
-    return StateLabel(spec.key, said, spec.icon, spec.quarters, at=timed)
+    return StateLabel(spec.key, words, spec.icon, spec.quarters, at=timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ class EndedParent:
 class SameAction:
     """An earlier proposal of the same action in the same run."""
 
-    said: str  # what became of it: `was performed`
+    outcome: str  # what became of it: `was performed`
     at: datetime
     url: str  # of its request; "" for one that nobody was asked about
 
@@ -265,7 +267,7 @@ def list_same_actions(
         proposal__repeats="",
         proposal__blocked_by="",
     ).annotate(effect=Subquery(done.values("status")[:1]))
-    said = rows.order_by("-proposal__created_at").values_list(
+    actions = rows.order_by("-proposal__created_at").values_list(
         "proposal__request__status",
         "effect",
         "proposal__created_at",
@@ -273,7 +275,7 @@ def list_same_actions(
     )
     return [
         SameAction(_describe_same(status, effect), at, _build_request_url(link))
-        for status, effect, at, link in said[:MOST_SAME]
+        for status, effect, at, link in actions[:MOST_SAME]
     ]
 
 
@@ -292,7 +294,7 @@ def _build_request_url(pk: str | None) -> str:
 def list_ended_parents(proposals: Iterable[Proposal]) -> dict[str, EndedParent]:
     """The parents of these proposals that ended without running, by the parent's id;
     one query, and none if no proposal names a parent."""
-    wanted = {one.parent for one in proposals if one.parent}
+    wanted = {proposal.parent for proposal in proposals if proposal.parent}
     if not wanted:
         return {}
     ended = Q(request__status__in=UNGRANTED, request__canary=False)

@@ -32,7 +32,7 @@ class SwitchLine:
 
     id: int
     target: str  # as the Stop page's choices name it
-    said: str
+    subject: str
     paused: bool
     by: str
     at: datetime
@@ -78,8 +78,8 @@ class SwitchLine:
 
 def list_switches_in_force(person: Person) -> list[SwitchLine]:
     """Every stop and pause in force that concerns this person, newest first."""
-    found = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
-    return build_switch_lines(person, filter_for_person(person, found))
+    rows = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
+    return build_switch_lines(person, filter_for_person(person, rows))
 
 
 def list_agent_switches(
@@ -87,10 +87,10 @@ def list_agent_switches(
 ) -> list[SwitchLine]:
     """The stops and pauses over an agent or one of its runs, with those over
     everything. The caller has checked that the person may see the agent."""
-    mine = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
+    over = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
     if thread:
-        mine |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
-    return build_switch_lines(person, Stop.objects.filter(mine, lifted_at__isnull=True))
+        over |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
+    return build_switch_lines(person, Stop.objects.filter(over, lifted_at__isnull=True))
 
 
 def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBanner]:
@@ -100,8 +100,8 @@ def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBa
     over = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
     over |= Q(scope=Scope.TOOL, key=tool)
     over |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
-    found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-at")
-    rows = filter_for_person(person, list(found))
+    in_force = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-at")
+    rows = filter_for_person(person, list(in_force))
     names = _load_names(rows)
     return [
         SwitchBanner(
@@ -117,9 +117,9 @@ def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBa
     ]
 
 
-def build_switch_lines(person: Person, found: Iterable[Stop]) -> list[SwitchLine]:
+def build_switch_lines(person: Person, stopped: Iterable[Stop]) -> list[SwitchLine]:
     """Stop rows as lines: one query for the names, one for what still runs."""
-    rows = list(found)
+    rows = list(stopped)
     names = _load_names(rows)
     off = [_to_target(row) for row in rows if row.lifted_at is None]
     running = in_flight.count_running(off)
@@ -136,7 +136,10 @@ def _to_target(row: Stop | SwitchBanner) -> ScopeTarget:
 
 def _load_names(rows: list[Stop]) -> dict[str, str]:
     wanted = [
-        one for row in rows for one in (row.by, row.lift_asked_by, row.lifted_by) if one
+        public_id
+        for row in rows
+        for public_id in (row.by, row.lift_asked_by, row.lifted_by)
+        if public_id
     ]
     wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
     return log_lines.load_names(wanted) if wanted else {}
@@ -149,7 +152,7 @@ def _build_switch_line(
     return SwitchLine(
         id=row.pk,
         target=f"{row.scope}:{row.key}",
-        said=_describe_target(row, names),
+        subject=_describe_target(row, names),
         paused=row.mode == StopMode.PAUSED,
         by=_name_author(row, names),
         at=row.at,
@@ -207,8 +210,8 @@ def _find_seen_keys(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[
     wanted = Q(pk__in=[])
     for row in named:
         wanted |= stop_work.build_scope_condition(*_to_target(row))
-    found = visibility.select_visible_proposals(person).filter(wanted).order_by()
-    pairs = set(found.values_list("agent", "thread").distinct())
+    proposals = visibility.select_visible_proposals(person).filter(wanted).order_by()
+    pairs = set(proposals.values_list("agent", "thread").distinct())
     return {stops.build_thread_key(*pair) for pair in pairs} | {
         agent for agent, _ in pairs
     }

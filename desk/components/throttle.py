@@ -42,11 +42,11 @@ def find_rate_refusal(
 
 def _count_decisions(person: Person, since: datetime) -> int:
     in_batches = Q(authority__has_key="batch")
-    found = Decision.objects.filter(reviewer=person, at__gt=since).aggregate(
+    counts = Decision.objects.filter(reviewer=person, at__gt=since).aggregate(
         alone=Count("pk", filter=~in_batches),
         batches=Count("authority__batch", filter=in_batches, distinct=True),
     )
-    return int(found["alone"] + found["batches"])
+    return int(counts["alone"] + counts["batches"])
 
 
 MOST_REMEMBERED = 1000  # people; beyond it, idle ones are dropped

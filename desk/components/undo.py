@@ -90,16 +90,23 @@ def build_undo_statuses(
     Two queries, and where something may be proposed one each for tools that are not
     cached and for stops.
     """
-    declared = _load_compensations({one.tool for one in effects.values() if one.tool})
-    able = {x: one for x, one in effects.items() if one.tool and declared[one.tool][1]}
+    declared = _load_compensations(
+        {effect.tool for effect in effects.values() if effect.tool}
+    )
+    able = {
+        x: effect
+        for x, effect in effects.items()
+        if effect.tool and declared[effect.tool][1]
+    }
     newest = _load_newest_reversals(able)
     actions = {
-        pk: (one.agent, one.thread, declared[one.tool][1])
-        for pk, one in able.items()
-        if one.tool and _may_propose(person, declared[one.tool][0], newest.get(pk), now)
+        pk: (effect.agent, effect.thread, declared[effect.tool][1])
+        for pk, effect in able.items()
+        if effect.tool
+        and _may_propose(person, declared[effect.tool][0], newest.get(pk), now)
     }
     off = stops.load_stop_modes(set(actions.values())) if actions else {}
-    halted = {pk for pk, one in actions.items() if off[one] is StopMode.STOPPED}
+    halted = {pk for pk, action in actions.items() if off[action] is StopMode.STOPPED}
     return {
         pk: _build_undo_status(
             pk, newest.get(pk), may=pk in actions, stopped=pk in halted
@@ -120,8 +127,8 @@ def _load_newest_reversals(effects: Collection[str]) -> Mapping[str, Reversal]:
     if not effects:
         return {}
     rows = Reversal.objects.filter(execution__in=effects).order_by("at")
-    found = rows.select_related("proposal__request")
-    executions = found.prefetch_related("proposal__executions__grant")
+    newest = rows.select_related("proposal__request")
+    executions = newest.prefetch_related("proposal__executions__grant")
     return {row.execution_id: row for row in executions}
 
 
@@ -181,7 +188,7 @@ def find_reversed_effect(proposal: Proposal) -> ReversedEffect | None:
 def group_reversals(proposals: Iterable[Proposal]) -> dict[str, ReversedEffect]:
     """The effects that these proposals undo, by proposal id; two queries if there are
     any."""
-    made = [one.pk for one in proposals if one.source == REVERSAL_SOURCE]
+    made = [proposal.pk for proposal in proposals if proposal.source == REVERSAL_SOURCE]
     if not made:
         return {}
     revision = "execution__grant__revision"
@@ -250,23 +257,25 @@ _PERMIT_ENDINGS = {
 def list_decision_endings(decisions: Iterable[Decision]) -> dict[int, Ending]:
     """What ended each of these decisions, by id; two queries. A decision that stands,
     and a rejection, which nothing undoes, are left out."""
-    found = [one for one in decisions if one.verdict != Verdict.REJECT]
-    ids = {one.request_id for one in found}
+    standing = [
+        decision for decision in decisions if decision.verdict != Verdict.REJECT
+    ]
+    ids = {decision.request_id for decision in standing}
     later: dict[str, list[RequestVersion]] = {pk: [] for pk in ids}
     for version in _select_versions(ids) if ids else ():
         later[version.request_id].append(version)
     ends = {row.pk: row for row in _select_ends(ids)} if ids else {}
     endings = {
-        one.pk: _find_vote_ending(one, later[one.request_id])
-        or _find_request_ending(ends.get(one.request_id))
-        for one in found
+        decision.pk: _find_vote_ending(decision, later[decision.request_id])
+        or _find_request_ending(ends.get(decision.request_id))
+        for decision in standing
     }
     return {pk: ending for pk, ending in endings.items() if ending is not None}
 
 
 def _select_versions(ids: Collection[str]) -> QuerySet[RequestVersion]:
-    found = RequestVersion.objects.filter(request__in=ids).order_by("number")
-    return found.only("request", "cause", "carried", "escalated_by", "created_at")
+    versions = RequestVersion.objects.filter(request__in=ids).order_by("number")
+    return versions.only("request", "cause", "carried", "escalated_by", "created_at")
 
 
 def _select_ends(ids: Collection[str]) -> QuerySet[ApprovalRequest]:
@@ -293,8 +302,8 @@ def _find_vote_ending(
     person = decision.reviewer.public_id
     escalates = decision.verdict == Verdict.ESCALATE
     for version in versions:
-        kept = version.escalated_by if escalates else version.carried
-        if version.created_at <= decision.at or person in kept:
+        voters = version.escalated_by if escalates else version.carried
+        if version.created_at <= decision.at or person in voters:
             continue
         if decision.counts or escalates or version.cause in ("revised", "modified"):
             return Ending(_VOTE_ENDINGS.get(version.cause, "ended"), version.created_at)
@@ -368,16 +377,16 @@ def list_record_endings(
     begun = [row for row in rows if row.kind in _RECORD_ENDINGS and row.proposal]
     ended: dict[str, list[LogRecord]] = {row.proposal: [] for row in begun}
     if begun:
-        found = records.filter(proposal__in=set(ended), kind__in=_ENDING_KINDS)
-        for row in found.order_by("pk"):
+        ends = records.filter(proposal__in=set(ended), kind__in=_ENDING_KINDS)
+        for row in ends.order_by("pk"):
             ended[row.proposal].append(row)
     for row in begun:
         words = _RECORD_ENDINGS[row.kind]
         later = (
-            one for one in ended[row.proposal] if one.pk > row.pk and one.kind in words
+            end for end in ended[row.proposal] if end.pk > row.pk and end.kind in words
         )
-        if (one := next(later, None)) is not None:
-            endings[row.pk] = Ending(words[one.kind], one.at)
+        if (end := next(later, None)) is not None:
+            endings[row.pk] = Ending(words[end.kind], end.at)
     for row, at in _list_reversals(rows):
         endings[row.pk] = Ending("reversed", at)
     return endings
@@ -415,8 +424,8 @@ def _by(*names: str) -> _Key:
     """What a record is about, by members of its data; None where one is missing."""
 
     def identify(row: LogRecord) -> tuple[object, ...] | None:
-        found = tuple(row.data.get(name) for name in names)
-        return None if None in found else found
+        members = tuple(row.data.get(name) for name in names)
+        return None if None in members else members
 
     return identify
 
@@ -463,16 +472,16 @@ _ROLE_CHANGE = "person.changed"  # ends a role where it gives another one
 def _list_given_endings(
     records: QuerySet[LogRecord], rows: Sequence[LogRecord]
 ) -> dict[int, Ending]:
-    begun = [row for row in rows if any(row.kind == one[0] for one in _GIVEN)]
-    kinds = {one[1] for one in _GIVEN if any(row.kind == one[0] for row in begun)}
+    begun = [row for row in rows if any(row.kind == rule[0] for rule in _GIVEN)]
+    kinds = {rule[1] for rule in _GIVEN if any(row.kind == rule[0] for row in begun)}
     if not kinds:
         return {}
     since = min(row.pk for row in begun)
     # None is about a proposal: the index leads past those of all requests.
-    found = records.filter(proposal="", kind__in=kinds, pk__gt=since)
+    ends = records.filter(proposal="", kind__in=kinds, pk__gt=since)
     later = [
         row
-        for row in found.order_by("pk")
+        for row in ends.order_by("pk")
         if row.kind != _ROLE_CHANGE or "role" in row.data
     ]
     endings: dict[int, Ending] = {}
@@ -493,16 +502,16 @@ def _find_given_ending(
     later: Iterable[LogRecord],
     words: Mapping[tuple[str, _Key], tuple[str, tuple[object, ...] | None]],
 ) -> dict[int, Ending]:
-    for one in later:
+    for end in later:
         for (kind, identify), (word, about) in words.items():
-            if one.pk > row.pk and one.kind == kind and identify(one) == about:
-                return {row.pk: Ending(word, one.at)}
+            if end.pk > row.pk and end.kind == kind and identify(end) == about:
+                return {row.pk: Ending(word, end.at)}
     return {}
 
 
 def _load_stops(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
-    found = Stop.objects.filter(at__in=[row.at for row in rows])
-    return {(one.scope, one.key, one.at): one.lifted_at for one in found}
+    raised = Stop.objects.filter(at__in=[row.at for row in rows])
+    return {(stop.scope, stop.key, stop.at): stop.lifted_at for stop in raised}
 
 
 def _identify_stop(row: LogRecord) -> tuple[str, str, datetime]:
@@ -510,18 +519,18 @@ def _identify_stop(row: LogRecord) -> tuple[str, str, datetime]:
 
 
 def _load_by_id(
-    found: QuerySet[Any], name: str, ended: str
+    begun: QuerySet[Any], name: str, ended: str
 ) -> Callable[[Iterable[LogRecord]], dict[Any, datetime | None]]:
     def load(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
         ids = {row.data.get(name) for row in rows}
-        return dict(found.filter(pk__in=ids).values_list("pk", ended))
+        return dict(begun.filter(pk__in=ids).values_list("pk", ended))
 
     return load
 
 
 def _load_alarms(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
-    found = Alarm.objects.filter(opened_at__in=[row.at for row in rows])
-    return {(one.kind, one.opened_at): one.closed_at for one in found}
+    alarms = Alarm.objects.filter(opened_at__in=[row.at for row in rows])
+    return {(alarm.kind, alarm.opened_at): alarm.closed_at for alarm in alarms}
 
 
 # By the kind of record: the word for the end, the rows' ends, and the row of a record.

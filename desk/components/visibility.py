@@ -37,12 +37,14 @@ def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
     page, the API for people and the live updates use this one rule, so that nobody can
     tell a canary from a request by asking at two places.
     """
-    found = ApprovalRequest.with_canaries.filter(canary_for__in=["", person.public_id])
+    requests = ApprovalRequest.with_canaries.filter(
+        canary_for__in=["", person.public_id]
+    )
     blind = select_unanswered_reviews(person)
-    found = found.exclude(pk__in=blind.values("decision__request"))
+    requests = requests.exclude(pk__in=blind.values("decision__request"))
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return found
-    return found.filter(
+        return requests
+    return requests.filter(
         Q(queue__in=permissions.queues_of(person))
         | Q(barred__contains=[person.public_id])
     )
@@ -80,22 +82,22 @@ def awaits_second_review(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person may review the request a second time, by the same rule."""
     if request.status in OPEN or request.canary:
         return False
-    found = select_unanswered_reviews(person).filter(decision__request=request)
-    return found.exists()
+    reviews = select_unanswered_reviews(person).filter(decision__request=request)
+    return reviews.exists()
 
 
 def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
     """Proposals by the same rule; one without a request belongs to its tool's queue. Of
     canaries only those that the person may still decide."""
     own = Q(request__canary_for=person.public_id, request__status=RequestStatus.PENDING)
-    found = Proposal.with_canaries.filter(Q(canary=False) | own)
+    proposals = Proposal.with_canaries.filter(Q(canary=False) | own)
     blind = select_unanswered_reviews(person)
-    found = found.exclude(pk__in=blind.values("decision__request__proposal"))
+    proposals = proposals.exclude(pk__in=blind.values("decision__request__proposal"))
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return found
+        return proposals
     queues = permissions.queues_of(person)
     home = Revision.objects.filter(proposal=OuterRef("pk"), tool__queue__in=queues)
-    return found.filter(
+    return proposals.filter(
         Q(barred__contains=[person.public_id])
         | Q(request__queue__in=queues)
         | Exists(home)
@@ -111,14 +113,16 @@ def select_decidable(person: Person) -> QuerySet[ApprovalRequest]:
     if role is None:
         return ApprovalRequest.objects.none()
     me = person.public_id
-    found = ApprovalRequest.with_canaries.filter(
+    requests = ApprovalRequest.with_canaries.filter(
         ~Exists(_select_reviewer_stops(me)),
         canary_for__in=["", me],
         status=RequestStatus.PENDING,
         expires_at__gt=ClockTimestamp(),
         queue__in=permissions.queues_of(person),
     ).exclude(Q(barred__contains=[me]) | Q(closed_to__contains=[me]))
-    return found if role is Role.SUPERVISOR else found.filter(supervisors_only=False)
+    return (
+        requests if role is Role.SUPERVISOR else requests.filter(supervisors_only=False)
+    )
 
 
 def _select_reviewer_stops(me: str) -> QuerySet[Stop]:
@@ -153,12 +157,12 @@ def list_settlers(execution: Execution) -> list[Person]:
     queue = execution.grant.revision.known_tool.queue_id
     people = permissions.list_people_with_roles(permissions.list_admitted_ids(queue))
     off = _find_stopped_reviewers(people)
-    return [one for one in people if _may_settle(one, execution, off)]
+    return [person for person in people if _may_settle(person, execution, off)]
 
 
 def _find_stopped_reviewers(people: Collection[Person]) -> set[str]:
     rows = Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True)
-    keys = [one.public_id for one in people]
+    keys = [person.public_id for person in people]
     return set(rows.filter(key__in=keys).values_list("key", flat=True))
 
 

@@ -55,7 +55,7 @@ def _render_escalation(
     """Render one escalation. Typed text stays in its form, or is offered for copying if
     the form is gone."""
     act = PersonAct(
-        said=loaded.said,
+        announcement=loaded.announcement,
         problem=error,
         unsent=KeptText.read("Return with guidance", request.POST.get("guidance", "")),
     )

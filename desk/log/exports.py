@@ -273,7 +273,7 @@ def _list_cells(row: LogRecord, event: log_lines.LogLine) -> list[object]:
         row.kind,
         row.actor_kind,
         row.actor_id,
-        "".join(part.text for part in event.said),
+        "".join(part.text for part in event.wording),
         "".join(part.text for part in event.effect),
         event.tool,
         event.risk,

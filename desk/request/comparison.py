@@ -90,21 +90,23 @@ def compare_edit(
         conceal=describe.build_concealer(revision),
     )
     held = dict(_list_leaves_by_path(reading.get("before") or {}))
-    found = subject.rows
+    compared = subject.rows
 
     def row(
-        one: FieldChange | ValueRow, proposed: Cell | None, yours: Cell | None
+        field: FieldChange | ValueRow, proposed: Cell | None, yours: Cell | None
     ) -> ThreeWayRow:
-        leaf = held.get(one.path)
+        leaf = held.get(field.path)
         now = subject.cell(leaf) if leaf is not None else None
-        return ThreeWayRow(one.label, now, proposed, yours)
+        return ThreeWayRow(field.label, now, proposed, yours)
 
     yours = describe.present_arguments(revision, edited, reading)
     rows = [
         *_build_record_rows(revision, yours),
-        *(row(one, one.cell, None) for one in found.now),  # the edit removes it
-        *(row(one, one.before, one.after) for one in found.changes),
-        *(row(one, None, one.cell) for one in found.other),  # the edit adds it
+        # The edit removes it.
+        *(row(field, field.cell, None) for field in compared.now),
+        *(row(field, field.before, field.after) for field in compared.changes),
+        # The edit adds it.
+        *(row(field, None, field.cell) for field in compared.other),
     ]
     return EditComparison(rows, yours.sentence)
 
@@ -118,15 +120,15 @@ def _build_record_rows(
     definition = tools.load_definition(revision.known_tool)
     paths = {balance.fact for balance in definition.balances}
     proposed = describe.present_arguments(revision, revision.args, revision.reading)
-    moved = {one.path: one for one in proposed.changes if one.path in paths}
+    moved = {change.path: change for change in proposed.changes if change.path in paths}
     for change in yours.changes:
         other = moved.get(change.path)
         if other is not None and other.after != change.after:
             yield ThreeWayRow(change.label, change.before, other.after, change.after)
     known = {row.path: row for row in (*proposed.top, *proposed.now)}
-    found = {row.path: row for row in (*yours.top, *yours.now)}
-    for path in dict.fromkeys([*found, *known]):
-        was, row = known.get(path), found.get(path)
+    rows_by_path = {row.path: row for row in (*yours.top, *yours.now)}
+    for path in dict.fromkeys([*rows_by_path, *known]):
+        was, row = known.get(path), rows_by_path.get(path)
         cell, old = row.cell if row else None, was.cell if was else None
         if path not in paths and cell != old:
             label = row.label if row else was.label if was else path
@@ -156,8 +158,8 @@ def build_moved_rows(
     def text(state: Mapping[str, Any], name: str) -> str | None:
         if name not in state:
             return None
-        said = _format_value(state[name])
-        return str(conceal(said)) if name in hidden else said
+        value = _format_value(state[name])
+        return str(conceal(value)) if name in hidden else value
 
     return [
         ArgumentChange(
@@ -170,7 +172,7 @@ def build_moved_rows(
 
 def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(_format_value(one) for one in value) or "none"
+        return ", ".join(_format_value(item) for item in value) or "none"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_format_value(item)}" for key, item in value.items())
     return format_scalar(value)

@@ -41,7 +41,7 @@ class ConditionFields:
     @property
     def is_open(self) -> bool:
         typed = bool(self.not_before or self.not_after or self.errors)
-        return typed or any(one.checked for one in self.choices)
+        return typed or any(choice.checked for choice in self.choices)
 
 
 LONGEST_VALUE = 200  # characters; a longer value is no condition for people
@@ -57,9 +57,9 @@ def build_condition_fields(
     chosen = data.getlist("expect") if isinstance(data, QueryDict) else []
     typed = data or {}
     errors = {
-        one["path"].removeprefix(PATH_PREFIX).partition(".")[0]: one["message"]
-        for one in (error.errors if error else ())
-        if one["path"].startswith(PATH_PREFIX)
+        problem["path"].removeprefix(PATH_PREFIX).partition(".")[0]: problem["message"]
+        for problem in (error.errors if error else ())
+        if problem["path"].startswith(PATH_PREFIX)
     }
     return ConditionFields(
         not_before=typed.get("not_before", ""),

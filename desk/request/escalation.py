@@ -115,10 +115,10 @@ def describe_supervisors(
             "No other supervisor is admitted to this queue, so it would wait for one."
         )
     on_call = duty.select_on_call(request.queue_id, people, now)
-    people.sort(key=lambda one: one.pk not in on_call)
+    people.sort(key=lambda person: person.pk not in on_call)
     names = [
-        f"{one} ({_format_local_time(one, now, on_call=one.pk in on_call)})"
-        for one in people[:MOST_NAMES]
+        f"{person} ({_format_local_time(person, now, on_call=person.pk in on_call)})"
+        for person in people[:MOST_NAMES]
     ]
     if len(people) > MOST_NAMES:
         names.append(f"{len(people) - MOST_NAMES} more")

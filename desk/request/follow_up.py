@@ -52,7 +52,7 @@ class ProgressStep:
 
     label: str
     at: datetime | None
-    said: str = ""
+    text: str = ""
 
 
 def build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
@@ -64,8 +64,8 @@ def build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     yield ProgressStep("Decided", loaded.request.settled_at)
     if status is RequestStatus.REJECTED:
         acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
-        said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
-        yield ProgressStep("Agent", acknowledged, said)
+        text = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
+        yield ProgressStep("Agent", acknowledged, text)
         return
     yield _build_take_up(execution)
     yield _build_result(loaded, execution)
@@ -116,12 +116,12 @@ def _find_acknowledgement(
     loaded: LoadedRequest, since: datetime | None
 ) -> datetime | None:
     """When the agent acknowledged the outcome of this proposal that came at `since`."""
-    found = LogRecord.objects.filter(
+    records = LogRecord.objects.filter(
         kind="outcome.acknowledged",
         proposal=loaded.request.proposal_id,
         at__gte=since,
     )
-    at: datetime | None = found.order_by("-pk").values_list("at", flat=True).first()
+    at: datetime | None = records.order_by("-pk").values_list("at", flat=True).first()
     return at
 
 
@@ -184,12 +184,18 @@ def find_next_proposal(loaded: LoadedRequest) -> NextProposal | None:
         # By a proposal of this moment, perhaps of another run; found by this index.
         near |= Q(agent=own.agent, created_at=ended, supersedes=own.pk)
     later = Q(created_at__gt=ended) | Q(supersedes=own.pk)
-    found = visibility.select_visible_proposals(loaded.person).filter(later, near)
-    rows = found.order_by("created_at", "pk").select_related("request")[:_MOST_SEARCHED]
-    asked = {one.pk for one in rows if hasattr(one, "request")}
+    proposals = visibility.select_visible_proposals(loaded.person).filter(later, near)
+    rows = proposals.order_by("created_at", "pk").select_related("request")[
+        :_MOST_SEARCHED
+    ]
+    asked = {proposal.pk for proposal in rows if hasattr(proposal, "request")}
     first = min(
         rows,
-        key=lambda one: (one.supersedes != own.pk, one.pk not in asked, one.created_at),
+        key=lambda proposal: (
+            proposal.supersedes != own.pk,
+            proposal.pk not in asked,
+            proposal.created_at,
+        ),
         default=None,
     )
     return _build_next_proposal(loaded, first, first.pk in asked) if first else None
@@ -306,13 +312,13 @@ def _build_undo_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
     proposal, tool = loaded.request.proposal, loaded.revision.tool_id
     if proposal.source == REVERSAL_SOURCE:
         return
-    found = undo.find_execution_undo(
+    status = undo.find_execution_undo(
         loaded.person, loaded.execution, proposal, tool, loaded.now
     )
-    if found.word:
-        yield OutcomeLink(found.word, found.url, testid="reversed-by")
-    if found.offer:
-        yield OutcomeLink("Propose reversal…", found.offer, testid="reverse")
+    if status.word:
+        yield OutcomeLink(status.word, status.url, testid="reversed-by")
+    if status.offer:
+        yield OutcomeLink("Propose reversal…", status.offer, testid="reverse")
 
 
 def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:

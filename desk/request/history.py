@@ -111,15 +111,15 @@ class Conversation:
 def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
     """While the request is open, notes by voters are hidden from those who may still
     decide: they would reveal the vote."""
-    found = Note.objects.filter(request=loaded.request)
+    notes = Note.objects.filter(request=loaded.request)
     never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
     if loaded.request.status not in OPEN or never:
-        return found
+        return notes
     voted = Decision.objects.filter(
         request=loaded.request, reviewer=OuterRef("author"), counts=True
     )
-    blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
-    return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
+    blind = notes.filter(Exists(voted), kind=NoteKind.NOTE)
+    return notes.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
 
 
 def may_add_note(loaded: LoadedRequest) -> bool:

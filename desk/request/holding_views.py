@@ -207,11 +207,11 @@ def queue_next(request: HttpRequest) -> HttpResponse:
         return render(request, "desk/request/leave.html", context)
     if leaving is not None or left:
         rows.release_hold(request_id=left, person=who, leaving=True)
-    found = rows.find_first_free(
+    next_id = rows.find_first_free(
         request_ids=responses.list_next_requests(who, filters, left, step), person=who
     )
-    if found:
-        return redirect_to_request(found)
+    if next_id:
+        return redirect_to_request(next_id)
     messages.info(request, "No other request in this queue is available to you.")
     return redirect(f"{reverse('reviews:queue')}?empty=1")
 
@@ -238,12 +238,12 @@ def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
     return loaded
 
 
-def _render_strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
+def _render_strip(request: HttpRequest, pk: str, message: str = "") -> HttpResponse:
     """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
         return redirect_to_request(pk)
     return responses.render_strip(
-        request, load_requested(request, pk, again=True), told
+        request, load_requested(request, pk, again=True), message
     )
 
 

@@ -90,7 +90,7 @@ class LoadedRequest:
         return self.request.status not in OPEN
 
     @property
-    def said(self) -> str:
+    def announcement(self) -> str:
         """What a screen reader announces about the state."""
         until = self.request.recall_until
         if until is None:
@@ -115,8 +115,8 @@ class LoadedRequest:
     @property
     def own(self) -> Decision | None:
         """This person's newest vote."""
-        mine = [d for d in self.decisions if d.reviewer_id == self.person.pk]
-        return mine[-1] if mine else None
+        own = [d for d in self.decisions if d.reviewer_id == self.person.pk]
+        return own[-1] if own else None
 
     @cached_property
     def state(self) -> StateLabel:
@@ -259,19 +259,21 @@ class LoadedRequest:
         with the version."""
         execution = self.execution.status if self.execution else ""
         able = int(self.able) + int(self.able and not self._why_uncounted)
-        said = [self.request.version, self.state.key, execution, able]
+        parts = [self.request.version, self.state.key, execution, able]
         read = self.reading.pk if self.reading else 0
         offered = int(self.holding.offered)
-        return "-".join(str(one) for one in [*said, self.stopped or "", read, offered])
+        return "-".join(
+            str(part) for part in [*parts, self.stopped or "", read, offered]
+        )
 
     @property
     def etag(self) -> str:
         """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
-        told, said = int(bool(self.lost)), self.request.message_count
+        lost, messages = int(bool(self.lost)), self.request.message_count
         reached = f"{int(not self.unreached)}{int(bool(self.ended_parent))}"
         asked = f"{self.given}.{self.request.joined}.{reached}"
-        return f"{self.key}.{asked}.{until}.{self.holding.key}.{said}.{told}"
+        return f"{self.key}.{asked}.{until}.{self.holding.key}.{messages}.{lost}"
 
     def has_new_messages(self, etag: str) -> bool:
         """Whether there are messages that the page with this ETag does not show."""
@@ -380,5 +382,5 @@ _OWN_DECISIONS = PreparedQuery(
 
 
 def _select_decisions() -> QuerySet[Decision]:
-    found = Decision.objects.filter(request_id=Parameter("request"))
-    return found.select_related("reviewer").order_by("at")
+    decisions = Decision.objects.filter(request_id=Parameter("request"))
+    return decisions.select_related("reviewer").order_by("at")

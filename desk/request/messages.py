@@ -148,7 +148,7 @@ def build_message_panel(
 def _format_message_problem(error: DomainError | None) -> str:
     if error is None:
         return ""
-    rules = [one["message"] for one in error.errors]
+    rules = [problem["message"] for problem in error.errors]
     return " ".join([error.detail, *(f"Text: {rule}." for rule in rules)])
 
 
@@ -163,7 +163,9 @@ def _find_message_refusal(loaded: LoadedRequest, name: str, answers: bool) -> st
     if name == "send_back" and since is not None:
         return f"This has been with the agent since {format_time(since)}."
     questions = dialogue.list_questions(by_agent=False)
-    if name == "ask" and any(one.author_id == loaded.person.pk for one in questions):
+    if name == "ask" and any(
+        question.author_id == loaded.person.pk for question in questions
+    ):
         return "The agent has not answered your last question yet."
     return ""
 

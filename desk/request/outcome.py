@@ -86,7 +86,7 @@ def _build_panel(loaded: LoadedRequest) -> OutcomePanel:
         icon=state.icon,
         quarters=state.quarters,
         lines=list(_build_lines(loaded)),
-        votes=[_build_vote(loaded, one) for one in loaded.decisions],
+        votes=[_build_vote(loaded, decision) for decision in loaded.decisions],
         result=_format_result(loaded.execution),
         links=list(follow_up.build_links(loaded)),
         result_title=_find_result_title(loaded.execution),
@@ -277,8 +277,8 @@ def _describe_running(execution: Execution, most: int) -> Iterator[str]:
     yield f"{attempt}. Its effect happens at most once."
     until = execution.lease_until
     if execution.code and until is not None:
-        said = format_time(until)
-        yield f"No clear answer yet. Counterseal asks its service again at {said}."
+        at = format_time(until)
+        yield f"No clear answer yet. Counterseal asks its service again at {at}."
 
 
 def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
@@ -302,8 +302,8 @@ def _format_result(execution: Execution | None) -> str:
         return ""
     if execution.result_shown is not None:
         return describe.format_result(execution.result_shown)
-    said = [execution.code, execution.detail]
-    return ": ".join(part for part in said if part)
+    parts = [execution.code, execution.detail]
+    return ": ".join(part for part in parts if part)
 
 
 def _find_result_title(execution: Execution | None) -> str:

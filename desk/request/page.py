@@ -31,7 +31,7 @@ class PersonAct:
     extending: bool = False  # the panel that confirms more time
     problem: DomainError | None = None  # the refusal, where no panel shows it
     unsent: KeptText | None = None  # what they typed into a panel that is gone
-    said: str = ""  # what a screen reader announces
+    announcement: str = ""  # what a screen reader announces
     focus: str = ""  # the id of the element that gets the focus
 
 
@@ -66,7 +66,7 @@ class ReviewPage:
     armed: VerdictPanel | None
     writing: MessagePanel | None
     extending: bool
-    said: str
+    announcement: str
     focus: str
 
     def load(self) -> None:
@@ -138,6 +138,6 @@ def build_page(
         armed=armed,
         writing=None if closes else act.writing,
         extending=act.extending and not closes,
-        said=act.said,
+        announcement=act.announcement,
         focus=act.focus,
     )

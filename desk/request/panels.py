@@ -273,8 +273,12 @@ def _list_form_errors(
 ) -> Sequence[FieldError]:
     if edits is not None:
         return edits.above
-    found = error.errors if error else []
-    return [one for one in found if not one["path"].startswith(conditions.PATH_PREFIX)]
+    errors = error.errors if error else []
+    return [
+        problem
+        for problem in errors
+        if not problem["path"].startswith(conditions.PATH_PREFIX)
+    ]
 
 
 def _build_reason_choices(
@@ -292,11 +296,11 @@ def _build_reason_choices(
 def _describe_verdict(loaded: LoadedRequest, verdict: Verdict) -> list[str]:
     if verdict is Verdict.APPROVE:
         version, digest = loaded.request.version, loaded.request.action_hash
-        said = (
+        sentence = (
             f"You are approving version {version} exactly as shown. "
             f"The audit log names it {format_short_hash(digest)}."
         )
-        return [said, *_describe_further_votes(loaded)]
+        return [sentence, *_describe_further_votes(loaded)]
     if verdict is Verdict.REJECT:
         return [
             "Nothing will be executed. The agent receives the reason you choose and"
@@ -353,10 +357,12 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
     more = loaded.tally.required - loaded.given > 1 or verdict is Verdict.MODIFY
     after = "the last approval" if more else "approval"
     does = "The agent may perform it" if _is_performed_by_agent(loaded) else "Runs"
-    said = f"{does} {format_delay(seconds)} after {after}. You can undo until then (Z)."
+    sentence = (
+        f"{does} {format_delay(seconds)} after {after}. You can undo until then (Z)."
+    )
     if not seconds:
-        said = f"{does} immediately after {after}. The approval cannot be undone."
+        sentence = f"{does} immediately after {after}. The approval cannot be undone."
     if verdict is Verdict.MODIFY:
         later = loaded.request.version + 1
-        said = f"Creates version {later}; earlier votes no longer count. {said}"
-    return said
+        sentence = f"Creates version {later}; earlier votes no longer count. {sentence}"
+    return sentence

@@ -53,15 +53,15 @@ def build_preview_panel(
     if made is not None and asked:
         data = argument_form.apply_button(made, data, asked)
         made = _build_edit_form(loaded, data)
-    error, found = None, EditPreview()
+    error, shown = None, EditPreview()
     if made is not None:
-        error, found = _compute_preview(loaded, made, data)
+        error, shown = _compute_preview(loaded, made, data)
     armed = panels.build_panel(loaded, Verdict.MODIFY, data=data, error=error)
     return replace(
         armed,
         problem="",
         other_errors=(),
-        check=replace(found, pressed=asked == "check"),
+        check=replace(shown, pressed=asked == "check"),
         field_focus=_find_focus_id(made, asked, element),
     )
 
@@ -75,8 +75,8 @@ def preview_refused_edit(
     made = _build_edit_form(loaded, data)
     if made is None:
         return armed
-    error, found = _compute_preview(loaded, made, data)
-    return armed if error else replace(armed, check=found)
+    error, shown = _compute_preview(loaded, made, data)
+    return armed if error else replace(armed, check=shown)
 
 
 def _build_edit_form(
@@ -97,10 +97,10 @@ def _compute_preview(
         return None, EditPreview(lines=[PreviewLine("unchanged", NOTHING_CHANGED)])
     try:
         _check_input(loaded, data, wrong)
-        found = modify.preview_edit(_build_submission(loaded, args, data))
+        requirements = modify.preview_edit(_build_submission(loaded, args, data))
     except DomainError as error:
         return error, _build_refused_preview(loaded, made, error, data, args)
-    return None, _build_accepted_preview(loaded, args, found)
+    return None, _build_accepted_preview(loaded, args, requirements)
 
 
 def _check_input(
@@ -140,7 +140,10 @@ def _build_refused_preview(
     fields; other errors stand beside their field."""
     placed = _build_edit_form(loaded, data, error.errors)
     above = error.errors if error.code == "policy" else placed.above if placed else ()
-    named = [PreviewError(made.label_of(one["path"]), one["message"]) for one in above]
+    named = [
+        PreviewError(made.label_of(problem["path"]), problem["message"])
+        for problem in above
+    ]
     reading = loaded.revision.reading
     rows = (
         comparison.compare_edit(loaded.revision, args, reading).rows
@@ -151,73 +154,73 @@ def _build_refused_preview(
 
 
 def _build_accepted_preview(
-    loaded: LoadedRequest, args: Mapping[str, Any], found: EditRequirements
+    loaded: LoadedRequest, args: Mapping[str, Any], requirements: EditRequirements
 ) -> EditPreview:
-    reading = found.reading
+    reading = requirements.reading
     compared = comparison.compare_edit(loaded.revision, args, reading.as_json())
     return EditPreview(
-        lines=_build_preview_lines(found),
+        lines=_build_preview_lines(requirements),
         rows=compared.rows,
         effect=compared.effect,
         now_known=reading.before is not None,
-        read_from=_describe_source(found),
-        made=found.made if found.counts else None,
+        read_from=_describe_source(requirements),
+        made=requirements.made if requirements.counts else None,
     )
 
 
-def _build_preview_lines(found: EditRequirements) -> list[PreviewLine]:
+def _build_preview_lines(requirements: EditRequirements) -> list[PreviewLine]:
     lines = []
-    if found.risk.rank > found.risk_now.rank:
-        said = f"This raises the risk to {found.risk.value.title()}."
-        lines.append(PreviewLine("raises_risk", said, True))
-    lines += _list_authority_lines(found)
-    if found.widenings:
-        because = " and ".join(found.widenings)
-        said = f"This edit needs another person, because {because}."
-        if not (found.rises or found.exceeds):  # the line before says it
-            said += f" {_NOT_ENOUGH}"
-        lines.append(PreviewLine("second_person", said, True))
-    if found.counts:
-        lines += _list_proof_lines(found)
-    if found.verifiers:
-        said = "The tool's verifier is asked when you confirm, not before."
-        lines.append(PreviewLine("verifiers", said))
+    if requirements.risk.rank > requirements.risk_now.rank:
+        text = f"This raises the risk to {requirements.risk.value.title()}."
+        lines.append(PreviewLine("raises_risk", text, True))
+    lines += _list_authority_lines(requirements)
+    if requirements.widenings:
+        because = " and ".join(requirements.widenings)
+        text = f"This edit needs another person, because {because}."
+        if not (requirements.rises or requirements.exceeds):  # the line before says it
+            text += f" {_NOT_ENOUGH}"
+        lines.append(PreviewLine("second_person", text, True))
+    if requirements.counts:
+        lines += _list_proof_lines(requirements)
+    if requirements.verifiers:
+        text = "The tool's verifier is asked when you confirm, not before."
+        lines.append(PreviewLine("verifiers", text))
     return lines
 
 
 _NOT_ENOUGH = "Your approval alone is not enough."
 
 
-def _list_authority_lines(found: EditRequirements) -> list[PreviewLine]:
+def _list_authority_lines(requirements: EditRequirements) -> list[PreviewLine]:
     """Whose approval the edit needs, beside what is required now."""
-    asked = format_required_people(found.steps)
-    if found.rises:
-        said = f"This raises the required approval to {asked}. {_NOT_ENOUGH}"
-        rules = [PreviewLine("rule", text) for text in found.rules]
-        return [PreviewLine("raises", said, True), *rules]
-    if found.exceeds:
-        said = f"This exceeds your approval limit, so it goes to {asked}."
-        return [PreviewLine("exceeds", f"{said} {_NOT_ENOUGH}", True)]
-    if found.widenings:
+    asked = format_required_people(requirements.steps)
+    if requirements.rises:
+        text = f"This raises the required approval to {asked}. {_NOT_ENOUGH}"
+        rules = [PreviewLine("rule", rule) for rule in requirements.rules]
+        return [PreviewLine("raises", text, True), *rules]
+    if requirements.exceeds:
+        text = f"This exceeds your approval limit, so it goes to {asked}."
+        return [PreviewLine("exceeds", f"{text} {_NOT_ENOUGH}", True)]
+    if requirements.widenings:
         return []
-    lower = found.tier.rank < found.tier_now.rank
+    lower = requirements.tier.rank < requirements.tier_now.rank
     code, moves = ("lowers", "lowers") if lower else ("same", "does not change")
-    needs = "your approval alone is enough" if found.is_enough else asked
+    needs = "your approval alone is enough" if requirements.is_enough else asked
     return [PreviewLine(code, f"This {moves} the required approval: {needs}.")]
 
 
-def _list_proof_lines(found: EditRequirements) -> list[PreviewLine]:
+def _list_proof_lines(requirements: EditRequirements) -> list[PreviewLine]:
     """What the editor has to give for the edit, and not for the request as it is."""
     lines = []
-    if found.made.requires_reason and not found.reason_asked:
+    if requirements.made.requires_reason and not requirements.reason_asked:
         lines.append(PreviewLine("reason", "This edit needs a reason.", True))
-    if found.made.step_up and not found.step_up_asked:
+    if requirements.made.step_up and not requirements.step_up_asked:
         lines.append(PreviewLine("step_up", "This edit needs your password.", True))
     return lines
 
 
-def _describe_source(found: EditRequirements) -> str:
-    reading = found.reading
+def _describe_source(requirements: EditRequirements) -> str:
+    reading = requirements.reading
     if reading.problem:
         return "the look-up failed; check the source system yourself."
     if reading.before is None:

@@ -71,7 +71,7 @@ def _compute_floor_seconds(loaded: LoadedRequest, risk: Risk) -> int:
     """The minimum reading time of the version on the screen, or of a higher risk that
     an edit makes."""
     floors = _load_desk_rules(loaded).time_floor
-    return max(floors.get(one, 0) for one in (Risk(loaded.sealed.risk), risk))
+    return max(floors.get(level, 0) for level in (Risk(loaded.sealed.risk), risk))
 
 
 def _load_desk_rules(loaded: LoadedRequest) -> Desk:

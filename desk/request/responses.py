@@ -93,17 +93,17 @@ def render_page(
 
 
 def render_strip(
-    request: HttpRequest, loaded: LoadedRequest, told: str = ""
+    request: HttpRequest, loaded: LoadedRequest, message: str = ""
 ) -> HttpResponse:
     """The strip, or 204 while the page shows it already, with R8 where that changed.
-    The regions being read never move. `told` says what the person's own act did."""
+    The regions being read never move. `message` says what the person's own act did."""
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
     talked = bool(key) and loaded.has_new_messages(tag)
     news = [
-        told,
-        loaded.said if changed else "",
+        message,
+        loaded.announcement if changed else "",
         "There is a new message." if talked else "",
         loaded.lost_since(tag) if key else "",
         loaded.answered_since(tag) if key else "",
@@ -114,7 +114,7 @@ def render_strip(
         read=read or loaded.request.version,
         version=None if before and loaded.able else read,
     )
-    act = PersonAct(said=" ".join(one for one in news if one))
+    act = PersonAct(announcement=" ".join(sentence for sentence in news if sentence))
     page = build_requested_page(request, loaded, act, screen, partial=True)
     changed = changed or page.regions.target_moved
     context = {"page": page, "changed": changed, "is_live": True, "talked": talked}

@@ -91,7 +91,7 @@ class StateStrip:
 
     @property
     def may_take(self) -> bool:
-        return self.loaded.able and not self.loaded.holding.mine
+        return self.loaded.able and not self.loaded.holding.own
 
     @property
     def extended(self) -> datetime | None:

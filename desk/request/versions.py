@@ -137,9 +137,9 @@ def _collect_terms(sealed: RequestVersion) -> dict[str, str]:
 
 def _collect_agent_texts(sealed: RequestVersion) -> dict[str, str]:
     revision = sealed.revision
-    found = {"Rationale": revision.rationale}
+    texts = {"Rationale": revision.rationale}
     for heading, text in describe.list_agent_claims(sealed.request.proposal, revision):
-        found[heading] = "\n".join(filter(None, [found.get(heading, ""), text]))
+        texts[heading] = "\n".join(filter(None, [texts.get(heading, ""), text]))
     for number, item in enumerate(describe.list_evidence(revision), 1):
-        found[f"Evidence {number}"] = item.text or item.withheld
-    return found
+        texts[f"Evidence {number}"] = item.text or item.withheld
+    return texts

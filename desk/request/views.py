@@ -52,7 +52,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     since = parse_version(request.GET.get("since", "")) or 0
     # What this person's own act just did; nothing if the page was merely opened.
     news = " ".join(map(str, messages.get_messages(request)))
-    act = PersonAct(said=news or loaded.said)
+    act = PersonAct(announcement=news or loaded.announcement)
     return render_page(request, loaded, act, Screen(since=since))
 
 
@@ -110,7 +110,7 @@ def send_message(request: HttpRequest, pk: str) -> HttpResponse:
     panel = request_messages.build_message_panel(
         loaded, form.meant, data=request.POST, error=error
     )
-    act = PersonAct(writing=panel, said=error.detail)
+    act = PersonAct(writing=panel, announcement=error.detail)
     return render_page(request, loaded, act, status=error.status)
 
 
@@ -185,7 +185,7 @@ def _render_refusal(
     panel = panels.build_panel(loaded, form.meant, data=request.POST, error=error)
     if form.meant is Verdict.MODIFY:
         panel = preview.preview_refused_edit(loaded, request.POST, panel)
-    act = PersonAct(armed=panel, said=error.detail)
+    act = PersonAct(armed=panel, announcement=error.detail)
     screen = Screen(warned=FAST if isinstance(error, TooFast) else "")
     return render_page(request, loaded, act, screen, status=error.status)
 
@@ -204,7 +204,7 @@ def _render_problem(
     heading = request_messages.describe_draft(DraftForm(request.POST).target)
     act = PersonAct(
         problem=error,
-        said=error.detail,
+        announcement=error.detail,
         unsent=KeptText.read(heading, request.POST.get("reason", "")),
     )
     return render_page(request, loaded, act, screen, status=error.status)

@@ -185,7 +185,7 @@ def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
     said = [
         part.text
         for line in log_lines.build_log_lines(fresh(gate.sue), records)
-        for part in line.said
+        for part in line.wording
     ]
     assert log_sentences.HIDDEN_NAME in said
     assert not any("Rita" in text for text in said)
@@ -211,7 +211,7 @@ def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
     lines = log_lines.build_log_lines(
         fresh(gate.owen), log_lines.select_records(fresh(gate.owen))
     )
-    said = " ".join(part.text for line in lines for part in line.said)
+    said = " ".join(part.text for line in lines for part in line.wording)
     assert "rejected" in said
     assert "Rita" not in said
 

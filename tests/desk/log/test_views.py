@@ -166,7 +166,7 @@ def test_a_row_says_what_was_last_decided_and_folds_claims(
     assert not [kind for kind in heads if kind.startswith("hold.")]
     assert "claimed the request 20 times" in page
     lines = log_lines.build_history(gate.otto, undone)
-    said = ["".join(part.text for part in line.said) for line in lines]
+    said = ["".join(part.text for part in line.wording) for line in lines]
     assert said[-2:] == [
         "Tom Example claimed the request 25 times",
         "Rita Example claimed the request",

@@ -396,7 +396,7 @@ def history_of(person: Person, request: ApprovalRequest) -> set[str]:
     """The sentences of a request's history, as this person reads them."""
     row = ApprovalRequest.objects.select_related("proposal").get(pk=request.pk)
     lines = log_lines.build_history(person, row)
-    return {"".join(part.text for part in line.said) for line in lines}
+    return {"".join(part.text for part in line.wording) for line in lines}
 
 
 def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:

@@ -254,11 +254,10 @@ def test_what_holds_a_run_back_is_listed_with_its_reasons(gate: Gate) -> None:
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
     stop(gate, Scope.THREAD, "riley/t-2")
     stops.create_stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
-    said = {one.said for one in switches.list_agent_switches(gate.sue, "riley", "t-1")}
-    assert said == {"Run riley/t-1", "Everything"}
-    assert [one.said for one in switches.list_agent_switches(gate.sue, "riley")] == [
-        "Everything"
-    ]
+    lines = switches.list_agent_switches(gate.sue, "riley", "t-1")
+    assert {line.subject for line in lines} == {"Run riley/t-1", "Everything"}
+    lines = switches.list_agent_switches(gate.sue, "riley")
+    assert [line.subject for line in lines] == ["Everything"]
 
 
 def test_old_ends_are_none_of_its_business(gate: Gate) -> None:

@@ -418,7 +418,7 @@ def test_evidence_for_the_unknown_settles_nothing(gate: Gate) -> None:
     assert execution.status == "unknown"
     assert raised() == [("late_report", execution.pk, 1)]
     (said,) = retry.list_late_reports(execution)
-    assert (said.said, said.same_attempt, said.same_bytes) == (
+    assert (said.claim, said.same_attempt, said.same_bytes) == (
         "It happened",
         True,
         True,
@@ -449,7 +449,7 @@ def test_what_comes_late_and_still_counts(
     assert execution.status == "succeeded"
     assert raised() == [("late_report", execution.pk, 1)]
     (said,) = retry.list_late_reports(execution)
-    assert (said.counted, said.found) == (True, "it was under way")
+    assert (said.counted, said.recorded) == (True, "it was under way")
 
 
 def test_whoever_asks_again_whether_they_were_heard_tells_nothing_new(
