@@ -22,7 +22,7 @@ from reviews.decisions import submission
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 from ..batches import evidence
-from ..components import page_evidence, snapshots, undo
+from ..components import endings, page_evidence, snapshots
 from ..components.log_sentences import HIDDEN_NAME
 
 MINUTES_MS = 120_000  # longer times are printed in minutes
@@ -101,7 +101,7 @@ class AsSeenPage:
     @cached_property
     def ended(self) -> str:
         """What later ended the decision: `Undone after 4 s`; empty while it stands."""
-        ending = undo.list_decision_endings([self.decision]).get(self.decision.pk)
+        ending = endings.list_decision_endings([self.decision]).get(self.decision.pk)
         return ending.describe(self.at).capitalize() if ending else ""
 
     @property

@@ -28,7 +28,8 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revis
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
-from . import undo, visibility
+from . import endings, visibility
+from .endings import Ending
 from .log_sentences import (
     HIDDEN_COLLEAGUE,
     SENTENCES,
@@ -38,7 +39,6 @@ from .log_sentences import (
     format_actor,
     list_flags,
 )
-from .undo import Ending
 
 DecisionKey = tuple[str, int, str]  # a request, its version and a public id
 # Kinds of records that reveal a vote start with one of these.
@@ -175,29 +175,16 @@ DECISION_KIND = "decision.recorded"
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
-    """One record as a line of the log page."""
+class HistoryLine:
+    """One record as a line of a request's history."""
 
-    id: int
-    url: str
     at: datetime
     wording: tuple[WordingPart, ...]
-    effect: tuple[shapes.SentencePart, ...]
-    tool: str
-    agent: str
-    thread: str
-    risk: str
-    proposal: str
-    request_url: str
-    seq: int | None
-    kind: str
-    flags: list[str]
-    policy: int | None
-    took: str
-    outcome: str
-    ending: Ending | None  # what later ended what it says
-    answer: str  # untrusted: a failure code from a tool or an agent
-    actor: str  # only to tell apart whose record it is; never printed
+    flags: Sequence[str] = ()
+    answer: str = ""  # untrusted: a failure code from a tool or an agent
+    ending: Ending | None = None  # what later ended what it says
+    kind: str = ""
+    actor: str = ""  # only to tell apart whose record it is; never printed
 
     @property
     def ended(self) -> str:
@@ -205,25 +192,26 @@ class LogLine:
         return self.ending.describe(self.at) if self.ending else ""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryLine:
-    """One record as a line of a request's history."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine(HistoryLine):
+    """One record as a line of the log page."""
 
-    at: datetime
-    wording: tuple[WordingPart, ...]
-    flags: list[str]
-    answer: str
-    ending: Ending | None = None  # as in `LogLine`, and so are these
-    kind: str = ""
-    actor: str = ""
+    id: int
+    url: str
+    seq: int | None
+    proposal: str
+    agent: str
+    thread: str
+    effect: tuple[shapes.SentencePart, ...] = ()
+    tool: str = ""
+    risk: str = ""
+    request_url: str = ""
+    policy: int | None = None
+    took: str = ""
+    outcome: str = ""
 
-    @property
-    def ended(self) -> str:
-        """The ending in words, as in `LogLine`."""
-        return self.ending.describe(self.at) if self.ending else ""
 
-
-Line = TypeVar("Line", LogLine, HistoryLine)
+Line = TypeVar("Line", bound=HistoryLine)
 
 
 def fold_claims(lines: Iterable[Line]) -> list[Line]:
@@ -242,7 +230,7 @@ def fold_claims(lines: Iterable[Line]) -> list[Line]:
     return folded
 
 
-def _find_claimant(line: LogLine | HistoryLine) -> str:
+def _find_claimant(line: HistoryLine) -> str:
     return line.actor if line.kind in {"hold.taken", "hold.released"} else ""
 
 
@@ -338,7 +326,7 @@ def _build_disguised_lines(
     as that of any request."""
     for kind in ("proposal.submitted", "request.opened"):
         wording = build_wording(SENTENCES[kind], who=request.agent)
-        yield HistoryLine(row.at, wording, [], "")
+        yield HistoryLine(row.at, wording)
 
 
 def _load_revisions(
@@ -372,13 +360,13 @@ def _list_endings(
     decisions: Mapping[DecisionKey, Decision],
 ) -> dict[int, Ending]:
     """What later ended what each record says, by record."""
-    endings = undo.list_record_endings(select_records(person), rows)
-    ended = undo.list_decision_endings(decisions.values())
+    by_record = endings.list_record_endings(select_records(person), rows)
+    by_decision = endings.list_decision_endings(decisions.values())
     for row in rows:
         decision = decisions.get(_build_decision_key(row, leaves[row.pk]))
-        if row.kind == DECISION_KIND and decision and decision.pk in ended:
-            endings[row.pk] = ended[decision.pk]
-    return endings
+        if row.kind == DECISION_KIND and decision and decision.pk in by_decision:
+            by_record[row.pk] = by_decision[decision.pk]
+    return by_record
 
 
 def _build_decision_key(row: LogRecord, leaf: Mapping[str, Any]) -> DecisionKey:
@@ -415,56 +403,37 @@ def _build_unreadable_line(row: LogRecord) -> LogLine:
     """The line of a record of which something cannot be read."""
     position = getattr(row, "position", None)
     return LogLine(
+        row.at,
+        (WordingPart("This record cannot be read"),),
         id=row.pk,
         url=build_record_url(row),
-        at=row.at,
-        wording=(WordingPart("This record cannot be read"),),
-        effect=(),
-        tool="",
-        agent=row.agent,
-        thread=row.thread,
-        risk="",
-        proposal=row.proposal,
-        request_url="",
         seq=position.seq if position else None,
         kind=row.kind,
-        flags=[],
-        policy=None,
-        took="",
-        outcome="",
-        ending=None,
-        answer="",
-        actor="",
+        proposal=row.proposal,
+        agent=row.agent,
+        thread=row.thread,
     )
 
 
 def _build_log_line(
     person: Person, row: LogRecord, leaf: Mapping[str, Any], around: _LineContext
 ) -> LogLine:
+    line = _build_unreadable_line(row)
     if isinstance(leaf, _NoLeaf):
-        return _build_unreadable_line(row)
+        return line
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
-    position = getattr(row, "position", None)
     hide = row.request in around.masked and not is_party(person, row, leaf)
     actor = format_actor(row, around.names, hide=hide)
     other = _format_other(leaf, around.names, hide=hide)
     # Only its reviewer may open the page of a canary.
     linked = row.request if not row.kind.startswith(CANARY_PREFIX) else ""
-    about = reverse("reviews:request_detail", args=[linked]) if linked else ""
-    return LogLine(
-        id=row.pk,
-        url=build_record_url(row),
-        at=row.at,
+    return replace(
+        line,
         wording=describe_record(row, leaf, actor, other),
         effect=describe.load_brief(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
-        agent=row.agent,
-        thread=row.thread,
         risk=revision.risk if revision else "",
-        proposal=row.proposal,
-        request_url=about,
-        seq=position.seq if position else None,
-        kind=row.kind,
+        request_url=reverse("reviews:request_detail", args=[linked]) if linked else "",
         flags=list_flags(leaf),
         policy=leaf["policy"] or (revision.policy_number if revision else None),
         took=_format_decision_time(row, leaf, around),

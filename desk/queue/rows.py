@@ -42,7 +42,7 @@ from reviews.stops import incidents
 from ..batches import links, lists
 from ..batches.links import BatchLink
 from ..batches.lists import BatchListItem
-from ..components import formatting, holding, states, undo, visibility
+from ..components import endings, formatting, holding, states, visibility
 from ..components.formatting import DeadlineClock, FilterSelect, build_filter_select
 from ..components.holding import HoldStatus
 from ..components.states import ApprovalTally, StateLabel
@@ -293,10 +293,10 @@ def _load_own_notes(sealed: Iterable[RequestVersion]) -> dict[str, str]:
     newest: list[Decision] = [
         own[-1] for one in sealed if (own := getattr(one.request, "own", None))
     ]
-    endings = undo.list_decision_endings(newest)
+    ends = endings.list_decision_endings(newest)
     said = {}
     for one in newest:
-        ended = endings.get(one.pk)
+        ended = ends.get(one.pk)
         after = f", {ended.describe(one.at)}" if ended else ""
         said[one.request_id] = f"You {VERDICT_SPECS[Verdict(one.verdict)].past}{after}"
     return said

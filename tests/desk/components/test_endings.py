@@ -13,7 +13,7 @@ import pytest
 from agents import keys, reversals
 from agents.models import AgentKey
 from desk.as_seen.page import AsSeenPage
-from desk.components import log_lines, undo
+from desk.components import endings, log_lines
 from journal import clock
 from journal.models import LogRecord
 from notifications.on_call import shifts
@@ -247,7 +247,7 @@ def test_the_decision_that_follows_an_undone_one_stands(gate: Gate) -> None:
 def test_lists_histories_evidence_and_files_name_it(gate: Gate, as_: SignIn) -> None:
     request = recalled(gate)
     decision = Decision.objects.get()
-    (ending,) = undo.list_decision_endings([decision]).values()
+    (ending,) = endings.list_decision_endings([decision]).values()
     said = ending.describe(decision.at)
     assert ending.describe(ending.at - timedelta(seconds=4)) == "undone after 4 s"
     listed = read_text(as_("otto").get("/log/?kind=decision"), "log")
