@@ -115,11 +115,7 @@ class PageFrame:
 
     @property
     def sees_alarms(self) -> bool:
-        """Whether this person may see alarms."""
-        person = self.person
-        return person is not None and permissions.has_permission(
-            person, Permission.SEE_ALARMS
-        )
+        return self._may(Permission.SEE_ALARMS)
 
     @cached_property
     def now(self) -> datetime:
@@ -134,10 +130,11 @@ class PageFrame:
     @property
     def stops_tools(self) -> bool:
         """Whether this person may raise a stop."""
+        return self._may(Permission.STOP)
+
+    def _may(self, permission: Permission) -> bool:
         person = self.person
-        return person is not None and permissions.has_permission(
-            person, Permission.STOP
-        )
+        return person is not None and permissions.has_permission(person, permission)
 
     @property
     def incidents(self) -> list[IncidentBanner]:
@@ -202,55 +199,28 @@ class PageFrame:
     @cached_property
     def nav(self) -> list[NavItem]:
         """The entries of the main navigation that this person sees."""
-        badges = self.badges
-        return [
-            self._item(
-                "Queue", "reviews:queue", "q", "queue", badges.queue, badges.soon
-            ),
-            self._item(
-                "Escalations",
-                "reviews:escalations",
-                "e",
-                "escalations",
-                badges.escalations,
-            ),
-            self._item("Batches", "reviews:batches", "b", "batches", badges.batches),
-            self._item(
-                "Activity", "reviews:announced", "n", "announced", badges.announced
-            ),
-            self._item("Agents", "agents:agents", "r"),
-            *self._alarms(),
-            self._item("Audit log", "reviews:log", "l"),
-            *self._policies(),
-            *self._statistics(),
+        counts, item = self.badges, self._item
+        entries = [
+            item("Queue", "queue", "q", "queue", counts.queue, counts.soon),
+            item("Escalations", "escalations", "e", "escalations", counts.escalations),
+            item("Batches", "batches", "b", "batches", counts.batches),
+            item("Activity", "announced", "n", "announced", counts.announced),
+            item("Agents", "agents:agents", "r"),
         ]
+        if self.sees_alarms:
+            alarms = item("Alarms", "alarms", "a", "alarms", counts.alarms)
+            current = is_upkeep_path(self.request.path)
+            entries.append(replace(alarms, current=current))
+        entries.append(item("Audit log", "log", "l"))
+        if self._may(Permission.SEE_POLICIES):
+            entries.append(item("Policy", "policies:policies", "p"))
+        if self._may(Permission.SEE_STATISTICS):
+            entries.append(item("Statistics", "statistics", "m"))
+        return entries
 
     @property
     def queue(self) -> NavItem:
-        """The entry of the queue."""
         return self.nav[0]
-
-    def _alarms(self) -> list[NavItem]:
-        if not self.sees_alarms:
-            return []
-        item = self._item("Alarms", ALARMS, "a", "alarms", self.badges.alarms)
-        return [replace(item, current=is_upkeep_path(self.request.path))]
-
-    def _policies(self) -> list[NavItem]:
-        person = self.person
-        if person is None or not permissions.has_permission(
-            person, Permission.SEE_POLICIES
-        ):
-            return []
-        return [self._item("Policy", "policies:policies", "p")]
-
-    def _statistics(self) -> list[NavItem]:
-        person = self.person
-        if person is None or not permissions.has_permission(
-            person, Permission.SEE_STATISTICS
-        ):
-            return []
-        return [self._item("Statistics", "reviews:statistics", "m")]
 
     def _item(
         self,
@@ -261,7 +231,7 @@ class PageFrame:
         count: int = 0,
         soon: int = 0,
     ) -> NavItem:
-        url = reverse(name)
+        url = reverse(name if ":" in name else f"reviews:{name}")
         return NavItem(
             label,
             url,
@@ -328,8 +298,3 @@ def list_upkeep_tabs(person: Person, current: str) -> list[UpkeepTab]:
 def is_upkeep_path(path: str) -> bool:
     """Whether a path belongs to an upkeep page, for the main navigation."""
     return any(path.startswith(reverse(name)) for name, _, _ in UPKEEP_PAGES)
-
-
-def build_page_url(name: str) -> str:
-    """The address of an upkeep page by its URL name."""
-    return reverse(name)
