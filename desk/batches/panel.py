@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journal.errors import DomainError
-from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.effects.wording import format_delay
 
 from ..components.choice import VERDICT_WORDINGS
-from ..components.formatting import ReasonChoice
+from ..components.formatting import SelectOption, list_reason_options
 from .forms import BatchButton, BatchForm
 from .links import format_request_count
 from .selection import TickedRows
@@ -25,7 +25,7 @@ class BatchPanel:
     heading: str
     digest: str
     lines: Sequence[str]
-    reasons: Sequence[ReasonChoice]
+    reasons: Sequence[SelectOption]
     reason_required: bool
     reason_error: str
     note: str
@@ -53,7 +53,9 @@ def build_panel(
     code = error.code if error else ""
     verb = VERDICT_WORDINGS[verdict].verb
     commits = form.do is BatchButton.COMMIT
-    reasons = _list_reason_choices(ticked, verdict, form)
+    required = _needs_reason(ticked, verdict)
+    chosen = form.cleaned_data.get("reason_code", "")
+    reasons = list_reason_options(verdict, chosen) if required else []
     own = form.data.get("verdict", verdict) == verdict  # typed for this verdict
     return BatchPanel(
         name=verdict.value,
@@ -61,7 +63,7 @@ def build_panel(
         digest=ticked.digest,
         lines=_describe_consequences(ticked, verdict),
         reasons=reasons,
-        reason_required=_needs_reason(ticked, verdict),
+        reason_required=required,
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=str(form.cleaned_data.get("reason", "")) if own else "",
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
@@ -94,18 +96,6 @@ def _needs_reason(ticked: TickedRows, verdict: Verdict) -> bool:
     if VERDICT_SPECS[verdict].needs_reason:
         return True
     return ticked.loaded.members[0].version.requires_reason
-
-
-def _list_reason_choices(
-    ticked: TickedRows, verdict: Verdict, form: BatchForm
-) -> list[ReasonChoice]:
-    if not _needs_reason(ticked, verdict):
-        return []
-    chosen = form.cleaned_data.get("reason_code", "")
-    return [
-        ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
-        for code in VERDICT_SPECS[verdict].reasons
-    ]
 
 
 def _describe_what_follows(ticked: TickedRows, verdict: Verdict) -> str:

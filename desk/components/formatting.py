@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from journal.clock import format_time
-from reviews.choices import ExecutionStatus
+from reviews.choices import (
+    REASON_LABELS,
+    VERDICT_SPECS,
+    ExecutionStatus,
+    Verdict,
+)
 from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
@@ -104,13 +109,12 @@ def build_filter_select(
     return FilterSelect(name, label, options)
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonChoice:
-    """One reason code with its label."""
-
-    code: str
-    label: str
-    checked: bool
+def list_reason_options(verdict: Verdict, chosen: str) -> list[SelectOption]:
+    """The reason codes that a verdict may have."""
+    return [
+        SelectOption(code.value, REASON_LABELS[code], code.value == chosen)
+        for code in VERDICT_SPECS[verdict].reasons
+    ]
 
 
 def format_times(count: int) -> str:

@@ -50,15 +50,6 @@ FLOOR_REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLine:
-    """One policy rule that matched, in words."""
-
-    id: str
-    text: str
-    effect: str
-
-
 CAUSE_WORDS = {
     "opened": "The agent proposed it",
     "revised": "The agent revised it",
@@ -216,14 +207,6 @@ class Regions:
         )
 
     # R4, the part that never changes
-    @property
-    def rules(self) -> list[RuleLine]:
-        """The rules that the version was sealed with."""
-        return [
-            RuleLine(rule["id"], rule["text"], rule.get("effect", ""))
-            for rule in self.sealed.rules
-        ]
-
     @property
     def floor_said(self) -> str:
         """Why a person is asked when no rule matched."""

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from journal.errors import NotFound
 from journal.prepared_queries import Parameter, PreparedQuery
@@ -304,19 +303,6 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     )
 
 
-def _build_approval_count() -> Coalesce:
-    counted = (
-        Decision.objects.filter(
-            request=OuterRef("request"), version=OuterRef("number"), counts=True
-        )
-        .order_by()
-        .values("request")
-        .annotate(n=Count("pk"))
-        .values("n")
-    )
-    return Coalesce(Subquery(counted), 0)
-
-
 def format_name(loaded: LoadedRequest, named: Person) -> str:
     """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
     person = loaded.person
@@ -355,7 +341,7 @@ _SEALED = PreparedQuery(
             "policy",
         )
         .annotate(
-            given=_build_approval_count(),
+            given=visibility.build_approval_count("request", "number"),
             newest_reading=readings.build_newest_subquery(),
             refusal=reach.build_refusal_subquery(),
             remarked=Exists(Note.objects.filter(request=OuterRef("request"))),

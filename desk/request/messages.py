@@ -103,7 +103,6 @@ def describe_sent(loaded: LoadedRequest, name: str) -> str:
 class MessagePanel:
     name: str
     heading: str
-    version: int
     line: str  # what it does, in one line
     commit: str
     note: str
@@ -134,7 +133,6 @@ def build_message_panel(
     return MessagePanel(
         name=name,
         heading=heading,
-        version=loaded.request.version,
         line=f"{line} {DECIDES_NOTHING}",
         commit=commit,
         note=typed,

@@ -13,7 +13,7 @@ from journal.clock import format_time
 from journal.errors import DomainError, FieldError
 from policies import tools
 from reviews import permissions
-from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import submission
 from reviews.decisions.submission import VerdictSubmission
 from reviews.effects.wording import (
@@ -29,7 +29,7 @@ from reviews.requests import versions
 from .. import argument_form
 from ..argument_form import ArgumentForm
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
-from ..components.formatting import ReasonChoice
+from ..components.formatting import SelectOption, list_reason_options
 from ..components.regions import Regions
 from . import attention, conditions, escalation
 from .attention import AttentionCheck, SentAnswers, WrittenCheck
@@ -56,11 +56,9 @@ INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the t
 class VerdictPanel:
     name: str
     heading: str
-    version: int
-    action_hash: str
     lines: Sequence[str]
     edits: ArgumentForm | None
-    reasons: Sequence[ReasonChoice]
+    reasons: Sequence[SelectOption]
     reason_required: bool
     reason_error: str
     note: str
@@ -130,22 +128,21 @@ def build_panel(
     typed = data or _find_draft_reason(draft)
     code = error.code if error else ""
     wording = VERDICT_WORDINGS[verdict]
-    edits = _build_edit_form(
-        loaded,
-        verdict,
-        data or _find_draft_edits(draft, loaded) or None,
-        error,
-    )
-    reasons = _build_reason_choices(loaded, verdict, typed)
+    edits = None
+    if verdict is Verdict.MODIFY:
+        sent = data or _find_draft_edits(draft, loaded)
+        edits = build_edit_form(loaded, sent, error.errors if error else ())
+    asks_reason = verdict is not Verdict.APPROVE or loaded.sealed.requires_reason
+    chosen = typed.get("reason_code", "")
+    reasons = list_reason_options(verdict, chosen) if asks_reason else []
     return VerdictPanel(
         name=verdict.value,
         heading=wording.heading,
-        version=loaded.request.version,
-        action_hash=loaded.request.action_hash,
         lines=_describe_verdict(loaded, verdict),
         edits=edits,
         reasons=reasons,
-        reason_required=is_reason_required(loaded, verdict),
+        reason_required=VERDICT_SPECS[verdict].needs_reason
+        or loaded.sealed.requires_reason,
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=_describe_note(wording, reasons),
@@ -201,14 +198,14 @@ def complete_panel(
     )
 
 
-def _describe_note(wording: VerdictWording, reasons: Sequence[ReasonChoice]) -> str:
+def _describe_note(wording: VerdictWording, reasons: Sequence[SelectOption]) -> str:
     """Who reads the note, and when it is needed."""
     if not reasons:
         return f"optional, {wording.note_readers}"
     return f"{wording.note_readers}; required for Other"
 
 
-def _format_problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
+def _format_problem(error: DomainError | None, reasons: Sequence[SelectOption]) -> str:
     """The message at the top: errors without a field of their own, and a reason error
     where no reasons are shown."""
     if error is None or (
@@ -233,10 +230,10 @@ def _find_draft_reason(draft: Draft | None) -> Mapping[str, str]:
 def _find_draft_edits(
     draft: Draft | None, loaded: LoadedRequest
 ) -> Mapping[str, str] | None:
-    """The draft's edits, if they were made on the current version."""
-    if draft is None:
+    """The draft's edits, if there are any and they were made on the current version."""
+    if draft is None or draft.version != loaded.request.version:
         return None
-    return draft.edits if draft.version == loaded.request.version else None
+    return draft.edits or None
 
 
 def keeps_panel(loaded: LoadedRequest, error: DomainError) -> bool:
@@ -244,27 +241,22 @@ def keeps_panel(loaded: LoadedRequest, error: DomainError) -> bool:
     return error.code in CORRECTABLE_CODES and loaded.able
 
 
-def is_reason_required(loaded: LoadedRequest, verdict: Verdict) -> bool:
-    """Whether a reason is required, by the operation's rule: to reject or escalate, and
-    where the policy says so."""
-    return VERDICT_SPECS[verdict].needs_reason or loaded.sealed.requires_reason
-
-
-def _build_edit_form(
+def build_edit_form(
     loaded: LoadedRequest,
-    verdict: Verdict,
-    data: Mapping[str, str] | None,
-    error: DomainError | None,
+    sent: Mapping[str, str] | None,
+    errors: Sequence[FieldError] = (),
 ) -> ArgumentForm | None:
+    """The form of the proposed arguments, with what was `sent`; None where the tool is
+    not registered."""
     tool = loaded.revision.tool
-    if verdict is not Verdict.MODIFY or tool is None:
+    if tool is None:
         return None
     return argument_form.build_form(
         tools.load_definition(tool),
         loaded.revision.args,
         labels=loaded.revision.reading.get("labels", {}),
-        sent=data,
-        errors=error.errors if error else (),
+        sent=sent,
+        errors=errors,
     )
 
 
@@ -278,18 +270,6 @@ def _list_form_errors(
         problem
         for problem in errors
         if not problem["path"].startswith(conditions.PATH_PREFIX)
-    ]
-
-
-def _build_reason_choices(
-    loaded: LoadedRequest, verdict: Verdict, typed: Mapping[str, str]
-) -> list[ReasonChoice]:
-    if verdict is Verdict.APPROVE and not loaded.sealed.requires_reason:
-        return []
-    chosen = typed.get("reason_code", "")
-    return [
-        ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
-        for code in VERDICT_SPECS[verdict].reasons
     ]
 
 

@@ -4,7 +4,7 @@ validates it, evaluates the policy, and says what would follow. Nothing is decid
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from journal.errors import (
     ReviewerRateLimited,
     StaleVersion,
 )
-from policies import tools
 from reviews.choices import Verdict
 from reviews.decisions import modify
 from reviews.decisions.modify import EditRequirements
@@ -49,10 +48,10 @@ def build_preview_panel(
     the pressed element, if htmx sends it."""
     data = {name: text for name in sent if isinstance(text := sent.get(name), str)}
     asked = data.get("edit", "")
-    made = _build_edit_form(loaded, data)
+    made = panels.build_edit_form(loaded, data)
     if made is not None and asked:
         data = argument_form.apply_button(made, data, asked)
-        made = _build_edit_form(loaded, data)
+        made = panels.build_edit_form(loaded, data)
     error, shown = None, EditPreview()
     if made is not None:
         error, shown = _compute_preview(loaded, made, data)
@@ -72,21 +71,11 @@ def preview_refused_edit(
     """The panel of a refused edit with the preview of it, which asks what the edit
     needs. Without a preview where the edit itself is wrong."""
     data = {name: text for name in sent if isinstance(text := sent.get(name), str)}
-    made = _build_edit_form(loaded, data)
+    made = panels.build_edit_form(loaded, data)
     if made is None:
         return armed
     error, shown = _compute_preview(loaded, made, data)
     return armed if error else replace(armed, check=shown)
-
-
-def _build_edit_form(
-    loaded: LoadedRequest, data: Mapping[str, str], errors: Sequence[FieldError] = ()
-) -> ArgumentForm | None:
-    tool = loaded.revision.tool
-    if tool is None:
-        return None
-    definition, args = tools.load_definition(tool), loaded.revision.args
-    return argument_form.build_form(definition, args, sent=data, errors=errors)
 
 
 def _compute_preview(
@@ -138,7 +127,7 @@ def _build_refused_preview(
 ) -> EditPreview:
     """What is wrong. Policy errors are listed here, since they may concern several
     fields; other errors stand beside their field."""
-    placed = _build_edit_form(loaded, data, error.errors)
+    placed = panels.build_edit_form(loaded, data, error.errors)
     above = error.errors if error.code == "policy" else placed.above if placed else ()
     named = [
         PreviewError(made.label_of(problem["path"]), problem["message"])
