@@ -69,7 +69,7 @@ def _is_reading_of(
     return reading.revision_id == version.revision_id
 
 
-PARTS = ("desk/batches/_seen.html",)
+PARTS = ("desk/batches/_evidence.html",)
 # The code that computes, escapes and formats the values on the page.
 SOURCES = (*page_evidence.RENDERING_SOURCES, "desk.batches")
 

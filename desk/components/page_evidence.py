@@ -32,9 +32,9 @@ from reviews.models import RequestVersion, StateReading
 from .regions import Regions
 
 REGION_TEMPLATES = (
-    "desk/components/_seen_facts.html",
-    "desk/components/_seen_rules.html",
-    "desk/components/_seen_words.html",
+    "desk/components/_facts_regions.html",
+    "desk/components/_rules_region.html",
+    "desk/components/_words_regions.html",
 )
 UNREADABLE_TEMPLATE = "desk/components/_unreadable.html"
 # What else determines the bytes: how values are computed, escaped and drawn. Modules

@@ -29,7 +29,7 @@ from .regions import Screen, find_page_on_screen, parse_version
 
 TEMPLATE = "desk/request/request.html"
 STRIP_TEMPLATE = f"{TEMPLATE}#live"
-NEXT_PROPOSAL_TEMPLATE = "desk/request/_following.html"
+NEXT_PROPOSAL_TEMPLATE = "desk/request/_next_proposal.html"
 MOST_CANDIDATES = 20  # tried before giving up, since others may hold the first ones
 
 

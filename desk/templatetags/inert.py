@@ -77,11 +77,11 @@ def cell(value: Any) -> SafeString:
         [value.text], outgoing=value.outgoing
     ):
         shown = format_html(
-            "{}{}", shown, render_to_string("desk/components/_speaks.html")
+            "{}{}", shown, render_to_string("desk/components/_manipulation_tag.html")
         )
     if value.imitates:
         shown = format_html(
-            "{}{}", shown, render_to_string("desk/components/_imitates.html")
+            "{}{}", shown, render_to_string("desk/components/_imitation.html")
         )
     if value.repeats_kind:
         return format_html('<span class="lit">{}</span>', value.text)
@@ -178,7 +178,7 @@ def _render_run(kind: str, found: list[Any]) -> Iterator[SafeString]:
 
 
 def _render_line(line: Any) -> SafeString:
-    speaks = render_to_string("desk/components/_speaks.html") if line.speaks else ""
+    speaks = render_to_string("desk/components/_manipulation_tag.html") if line.speaks else ""
     numbers = [line.old or "", line.new or ""]
     return format_html(
         _LINE,

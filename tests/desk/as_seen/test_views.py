@@ -130,7 +130,7 @@ def test_templates_that_changed_since_are_told_apart(
     monkeypatch.setattr(
         page_evidence,
         "REGION_TEMPLATES",
-        (*page_evidence.REGION_TEMPLATES[:2], "desk/request/_narrow.html"),
+        (*page_evidence.REGION_TEMPLATES[:2], "desk/request/_narrow_screen.html"),
     )
     monkeypatch.setattr(
         page_evidence, "compute_template_digest", lambda: "sha256:other"

@@ -553,7 +553,7 @@ def test_an_empty_reason_to_resume_is_answered_at_its_field(
 def test_no_reason_is_left_to_the_browsers_own_words() -> None:
     """Each has an error of ours at its field, which a browser's bubble would hide."""
     notes = {
-        "desk/request/_kept.html",
+        "desk/request/_unsent_text.html",
         "desk/request/_message.html",
     }  # the last is never checked
     for template in sorted((ROOT / "templates").rglob("*.html")):
