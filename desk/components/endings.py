@@ -4,9 +4,10 @@ stop that was lifted."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
@@ -215,12 +216,11 @@ def _list_reversals(rows: Iterable[LogRecord]) -> list[tuple[LogRecord, datetime
 def _list_thing_endings(rows: Iterable[LogRecord]) -> dict[int, Ending]:
     """Endings of what has a row of its own and no proposal."""
     return {
-        row.pk: Ending(word, at)
-        for kind, (word, load, identify) in _THINGS.items()
+        pk: Ending(word, at)
+        for kind, (word, find_ends) in _THINGS.items()
         if (begun := [row for row in rows if row.kind == kind])
-        for known in [load(begun)]
-        for row in begun
-        if (at := known.get(identify(row))) is not None
+        for pk, at in find_ends(begun).items()
+        if at is not None
     }
 
 
@@ -291,78 +291,64 @@ def _list_given_endings(
         for row in ends.order_by("pk")
         if row.kind != _ROLE_CHANGE or "role" in row.data
     ]
-    endings: dict[int, Ending] = {}
-    for row in begun:
-        if row.kind == _ROLE_CHANGE and "role" not in row.data:
-            continue
-        words = {
-            (kind, end): (word, begin(row))
-            for first, kind, word, begin, end in _GIVEN
-            if first == row.kind
-        }
-        endings |= _find_given_ending(row, later, words)
-    return endings
+    endings = {
+        row.pk: _find_given_ending(row, later)
+        for row in begun
+        if row.kind != _ROLE_CHANGE or "role" in row.data
+    }
+    return {pk: ending for pk, ending in endings.items() if ending is not None}
 
 
-def _find_given_ending(
-    row: LogRecord,
-    later: Iterable[LogRecord],
-    words: Mapping[tuple[str, _Key], tuple[str, tuple[object, ...] | None]],
-) -> dict[int, Ending]:
+def _find_given_ending(row: LogRecord, later: Iterable[LogRecord]) -> Ending | None:
+    rules = [rule for rule in _GIVEN if rule[0] == row.kind]
     for end in later:
-        for (kind, identify), (word, about) in words.items():
-            if end.pk > row.pk and end.kind == kind and identify(end) == about:
-                return {row.pk: Ending(word, end.at)}
-    return {}
+        for _, kind, word, identify, identify_ended in rules:
+            fits = end.pk > row.pk and end.kind == kind
+            if fits and identify_ended(end) == identify(row):
+                return Ending(word, end.at)
+    return None
 
 
-def _load_stops(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
-    raised = Stop.objects.filter(at__in=[row.at for row in rows])
-    return {(stop.scope, stop.key, stop.at): stop.lifted_at for stop in raised}
+_Ends = dict[int, datetime | None]  # by record
 
 
-def _identify_stop(row: LogRecord) -> tuple[str, str, datetime]:
-    return row.data["scope"], row.data["key"], row.at
+def _find_stop_ends(rows: Sequence[LogRecord]) -> _Ends:
+    stops = Stop.objects.filter(at__in=[row.at for row in rows])
+    ends = {(stop.scope, stop.key, stop.at): stop.lifted_at for stop in stops}
+    return {
+        row.pk: ends.get((row.data["scope"], row.data["key"], row.at)) for row in rows
+    }
 
 
-def _load_by_id(
-    begun: QuerySet[Any], name: str, ended: str
-) -> Callable[[Iterable[LogRecord]], dict[Any, datetime | None]]:
-    def load(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
-        ids = {row.data.get(name) for row in rows}
-        return dict(begun.filter(pk__in=ids).values_list("pk", ended))
-
-    return load
-
-
-def _load_alarms(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
+def _find_alarm_ends(rows: Sequence[LogRecord]) -> _Ends:
     alarms = Alarm.objects.filter(opened_at__in=[row.at for row in rows])
-    return {(alarm.kind, alarm.opened_at): alarm.closed_at for alarm in alarms}
+    ends: dict[Any, datetime | None] = {
+        (alarm.kind, alarm.opened_at): alarm.closed_at for alarm in alarms
+    }
+    return {row.pk: ends.get((row.data.get("code"), row.at)) for row in rows}
 
 
-# By the kind of record: the word for the end, the rows' ends, and the row of a record.
-_THINGS: dict[
-    str,
-    tuple[
-        str,
-        Callable[[Iterable[LogRecord]], dict[Any, datetime | None]],
-        Callable[[LogRecord], Any],
-    ],
-] = {
-    "stop.raised": ("resumed", _load_stops, _identify_stop),
+def _find_ends_by_id(
+    model: type[Incident | StandingGrant],
+    name: str,
+    ended: str,
+    rows: Sequence[LogRecord],
+) -> _Ends:
+    ids: set[Any] = {row.data.get(name) for row in rows}
+    ends = dict(model.objects.filter(pk__in=ids).values_list("pk", ended))
+    return {row.pk: ends.get(row.data.get(name)) for row in rows}
+
+
+# By the kind of record: the word for the end, and when what each record began ended.
+_THINGS: dict[str, tuple[str, Callable[[Sequence[LogRecord]], _Ends]]] = {
+    "stop.raised": ("resumed", _find_stop_ends),
     "incident.declared": (
         "ended",
-        _load_by_id(Incident.objects.all(), "incident", "ended_at"),
-        lambda row: row.data.get("incident"),
+        partial(_find_ends_by_id, Incident, "incident", "ended_at"),
     ),
     "standing_grant.issued": (
         "revoked",
-        _load_by_id(StandingGrant.objects.all(), "standing_grant", "revoked_at"),
-        lambda row: row.data.get("standing_grant"),
+        partial(_find_ends_by_id, StandingGrant, "standing_grant", "revoked_at"),
     ),
-    "alarm.raised": (
-        "resolved",
-        _load_alarms,
-        lambda row: (row.data.get("code"), row.at),
-    ),
+    "alarm.raised": ("resolved", _find_alarm_ends),
 }
