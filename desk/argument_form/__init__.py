@@ -33,11 +33,9 @@ class ArgumentForm:
 
     @property
     def fields(self) -> tuple[FormField, ...]:
-        """The fields of the arguments, in the schema's order."""
         return self.root.children
 
     def walk(self) -> Iterator[FormField]:
-        """Every field, outer ones first."""
         for field in self.fields:
             yield from field.walk()
 

@@ -25,8 +25,6 @@ STATE_LABELS = {GIVEN: "Given", ABSENT: "Not given", NULL: "Empty (null)"}
 
 
 class InputOption(NamedTuple):
-    """One option of a select."""
-
     value: str
     label: str
     selected: bool
@@ -77,7 +75,6 @@ class FormField:
 
     @property
     def children(self) -> tuple[FormField, ...]:
-        """The fields inside this one."""
         return ()
 
     def walk(self) -> Iterator[FormField]:
@@ -133,7 +130,6 @@ class FormField:
     # Given, left out or null: a separate select where more than one is possible.
     @cached_property
     def was_state(self) -> str:
-        """The state as proposed."""
         if self.at.was is MISSING:
             return ABSENT
         return NULL if self.at.was is None else GIVEN
@@ -170,7 +166,6 @@ class FormField:
 
     @property
     def hint(self) -> str:
-        """The schema's description."""
         return str(self.at.spec.schema.get("description", ""))
 
     @property
@@ -183,6 +178,26 @@ class FormField:
     def nothing(self) -> Any:
         """The value of a state other than given."""
         return None if self.state == NULL else MISSING
+
+    @property
+    def was_text(self) -> str:
+        """What the input holds as proposed."""
+        return self.format_value(self.at.was)
+
+    @cached_property
+    def text(self) -> str:
+        """What the input holds: as typed, else as proposed."""
+        typed = self.at.sheet.text(self.name)
+        return self.was_text if typed is None else typed
+
+    @property
+    def was_words(self) -> str:
+        """The proposed value in words, if it is given."""
+        return self.was_text or "empty"
+
+    @property
+    def was_said(self) -> str:
+        return {ABSENT: "not set", NULL: "null"}.get(self.was_state) or self.was_words
 
 
 @dataclass(frozen=True)
@@ -214,14 +229,8 @@ class ChoiceField(FormField):
             "",
         )
 
-    @cached_property
-    def text(self) -> str:
-        sent = self.at.sheet.text(self.name)
-        return self.was_text if sent is None else sent
-
     @property
     def was_said(self) -> str:
-        """The proposed value as its label."""
         return next((words for t, words, _ in self.choices if t == self.was_text), "")
 
     @property
@@ -252,16 +261,6 @@ class LineField(FormField):
 
     kind: ClassVar[str] = "line"
 
-    @cached_property
-    def was_text(self) -> str:
-        return self.format_value(self.at.was)
-
-    @cached_property
-    def text(self) -> str:
-        """What the input holds: as typed, else as proposed."""
-        sent = self.at.sheet.text(self.name)
-        return self.was_text if sent is None else sent
-
     @property
     def filled(self) -> bool:
         return self.text != "" and self.text != self.was_text
@@ -273,12 +272,6 @@ class LineField(FormField):
         if self.state != self.was_state:
             return self.state != GIVEN or bool(self.text) or self._says_so
         return self.state == GIVEN and self.text != self.was_text
-
-    @property
-    def was_said(self) -> str:
-        """The proposed value in words."""
-        words = {ABSENT: "not set", NULL: "null"}
-        return words.get(self.was_state) or self.was_text or "empty"
 
     @property
     def multiline(self) -> bool:

@@ -11,11 +11,9 @@ from journal.errors import FieldError, build_field_error
 
 from . import values
 from .fields import (
-    ABSENT,
     GIVEN,
     MOST_INPUTS,
     MOST_ROWS,
-    NULL,
     ChoiceField,
     FieldPlace,
     FormField,
@@ -58,9 +56,8 @@ class GroupField(FormField):
         return not self.at.new and self.state != self.was_state
 
     @property
-    def was_said(self) -> str:
-        """The proposed state in words."""
-        return {ABSENT: "not set", NULL: "null"}.get(self.was_state, "given")
+    def was_words(self) -> str:
+        return "given"
 
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
@@ -113,7 +110,6 @@ class ListField(FormField):
 
     @cached_property
     def keys(self) -> list[str]:
-        """The keys of the rows in their current order."""
         sent = self.at.sheet.text(self.name + ROWS)
         if sent is None:
             return self.was_keys
@@ -158,15 +154,11 @@ class ListField(FormField):
         return self.state != self.was_state or self.keys != self.was_keys
 
     @property
-    def was_said(self) -> str:
-        """The proposed list in words."""
-        words = {ABSENT: "not set", NULL: "null"}
+    def was_words(self) -> str:
         count = len(self.held)
-        entries = "1 entry" if count == 1 else f"{count or 'no'} entries"
-        return words.get(self.was_state) or entries
+        return "1 entry" if count == 1 else f"{count or 'no'} entries"
 
     def fresh_key(self) -> str:
-        """The key for one more new row."""
         used = [int(key[1:]) for key in self.keys if key[0] == "n"]
         return f"n{max(used, default=-1) + 1}"
 

@@ -71,7 +71,6 @@ class FormContext:
 
     @property
     def root(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
         return self.definition.arguments
 
     def text(self, name: str) -> str | None:
@@ -94,12 +93,10 @@ class FormContext:
         return any(path[: len(name)] == name for name in self._concealed)
 
     def is_money(self, path: tuple[str, ...]) -> bool:
-        """Whether the place holds an amount."""
         dotted = ".".join(path)
         return any(dotted == pair.amount for pair in self.definition.money)
 
     def is_currency(self, path: tuple[str, ...]) -> bool:
-        """Whether the place names the currency of an amount."""
         dotted = ".".join(path)
         return any(dotted == pair.currency for pair in self.definition.money)
 

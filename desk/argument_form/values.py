@@ -126,7 +126,6 @@ def is_multiline(spec: FieldSpec, text: str) -> bool:
 
 
 def is_wide(spec: FieldSpec, text: str) -> bool:
-    """Whether the field needs the whole width."""
     longest = max(len(text), spec.schema.get("maxLength", 0))
     return is_multiline(spec, text) or (spec.kind == "string" and longest > LONG_TEXT)
 
@@ -189,7 +188,6 @@ def build_minor_hint(spec: FieldSpec, currency: str) -> str:
 
 
 def format_minor(value: Any, currency: str) -> str:
-    """An amount in minor units in the currency's own units."""
     return str(money.Money(value, currency))
 
 
