@@ -53,6 +53,11 @@ class TextField(forms.CharField):
             self.validators.append(_BrowserLengthValidator(max_length))
 
 
+def _build_required_text(message: str, longest: int = NOTE_LENGTH) -> TextField:
+    """A text that must not be empty; `message` says what to enter."""
+    return TextField(max_length=longest, error_messages={"required": message})
+
+
 class TimeField(forms.DateTimeField):
     """A date and a time in the reader's zone, in the years that the product handles."""
 
@@ -144,9 +149,7 @@ class StopForm(forms.Form):
     preset, text, or both. `sure` must be typed only to stop all agents.
     """
 
-    target = TextField(
-        max_length=240, error_messages={"required": "Choose what to stop."}
-    )
+    target = _build_required_text("Choose what to stop.", longest=240)
     mode = forms.ChoiceField(
         choices=[(m.value, m.value) for m in StopMode],
         error_messages={"required": "Choose to stop or to pause."},
@@ -195,10 +198,7 @@ class RevealForm(forms.Form):
 class ReasonForm(forms.Form):
     """A reason alone, for breaking a hold or lifting a stop."""
 
-    reason = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": REASON_REQUIRED},
-    )
+    reason = _build_required_text(REASON_REQUIRED)
 
 
 class IncidentForm(forms.Form):
@@ -207,10 +207,7 @@ class IncidentForm(forms.Form):
     omission."""
 
     queue = TextField(max_length=20, error_messages={"required": "Choose a queue."})
-    reason = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Describe what happened. It is shown and logged."},
-    )
+    reason = _build_required_text("Describe what happened. It is shown and logged.")
 
     def clean_queue(self) -> Queue | None:
         """The queue; None for every queue."""
@@ -226,10 +223,7 @@ class IncidentForm(forms.Form):
 class CloseAlarmForm(forms.Form):
     """What an alarm was about, and what was done."""
 
-    note = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Describe what you found. The audit log keeps it."},
-    )
+    note = _build_required_text("Describe what you found. The audit log keeps it.")
 
 
 class DraftForm(forms.Form):
@@ -302,18 +296,13 @@ class SettleForm(forms.Form):
         error_messages={"required": "Choose whether it happened."},
     )
     shown = TextField(max_length=40, required=False)  # what the page knew
-    reason = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Describe how you know. The audit log keeps it."},
-    )
+    reason = _build_required_text("Describe how you know. The audit log keeps it.")
 
 
 class TokenForm(forms.Form):
     """The name of a new personal token, and for how many days it is valid."""
 
-    name = TextField(
-        max_length=64, error_messages={"required": "Enter what will use the token."}
-    )
+    name = _build_required_text("Enter what will use the token.", longest=64)
     days = forms.TypedChoiceField(
         choices=[(days, f"{days} days") for days in (7, 30, 90, 180, 365)],
         coerce=int,
@@ -331,24 +320,16 @@ class GuidanceForm(forms.Form):
     """What reviewers should look at, for a request that a supervisor gives back to
     them."""
 
-    guidance = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Enter guidance for the reviewers."},
-    )
+    guidance = _build_required_text("Enter guidance for the reviewers.")
 
 
 class ArbitrationForm(forms.Form):
     """What a supervisor concludes from a disagreement between reviewers."""
 
-    text = TextField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Enter what was learned."},
-    )
+    text = _build_required_text("Enter what was learned.")
 
 
 class SavedViewForm(forms.Form):
     """The name of a saved view."""
 
-    name = TextField(
-        max_length=64, error_messages={"required": "Give the view a name."}
-    )
+    name = _build_required_text("Give the view a name.", longest=64)

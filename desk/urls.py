@@ -17,11 +17,11 @@ from .escalations import views as escalations
 from .incidents import views as incidents
 from .live import views as events
 from .log import views as logs
-from .notices import views as told
+from .notices import views as notices
 from .on_call import views as on_call
 from .queue import views as queue
 from .recovery import views as restored
-from .request import holding_views
+from .request import holding_views as holds
 from .request import views as requests
 from .setup import views as first_steps
 from .standing_grants import views as standing
@@ -39,7 +39,7 @@ urlpatterns = [
     path("sign-out/", views.sign_out, name="sign_out"),
     path("queue/", queue.queue, name="queue"),
     path("events/", events.events, name="events"),
-    path("queue/next/", holding_views.queue_next, name="queue_next"),
+    path("queue/next/", holds.queue_next, name="queue_next"),
     path("queue/load/", load.load, name="load"),
     path("queue/load/extend/", load.load_extend, name="load_extend"),
     path("queue/load/share/", load.load_share, name="load_share"),
@@ -56,7 +56,7 @@ urlpatterns = [
         standing.issue_standing_grant,
         name="issue_standing_grant",
     ),
-    path("requests/<str:pk>/notices/", told.notices, name="notices"),
+    path("requests/<str:pk>/notices/", notices.notices, name="notices"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
@@ -105,25 +105,19 @@ urlpatterns = [
     ),
     path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
     path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
-    path("requests/<str:pk>/hold/", holding_views.hold, name="hold"),
-    path("requests/<str:pk>/release/", holding_views.release, name="release"),
-    path("requests/<str:pk>/extend/", holding_views.extend, name="extend"),
-    path("requests/<str:pk>/hold/ask/", holding_views.ask_hold, name="ask_hold"),
-    path("requests/<str:pk>/hold/take/", holding_views.accept_hold, name="accept_hold"),
+    path("requests/<str:pk>/hold/", holds.hold, name="hold"),
+    path("requests/<str:pk>/release/", holds.release, name="release"),
+    path("requests/<str:pk>/extend/", holds.extend, name="extend"),
+    path("requests/<str:pk>/hold/ask/", holds.ask_hold, name="ask_hold"),
+    path("requests/<str:pk>/hold/take/", holds.accept_hold, name="accept_hold"),
+    path("requests/<str:pk>/hold/decline/", holds.decline_offer, name="decline_offer"),
     path(
-        "requests/<str:pk>/hold/decline/",
-        holding_views.decline_offer,
-        name="decline_offer",
+        "requests/<str:pk>/hold/withdraw/", holds.withdraw_offer, name="withdraw_offer"
     ),
-    path(
-        "requests/<str:pk>/hold/withdraw/",
-        holding_views.withdraw_offer,
-        name="withdraw_offer",
-    ),
-    path("requests/<str:pk>/hold/break/", holding_views.break_hold, name="break_hold"),
-    path("requests/<str:pk>/hold/give/", holding_views.hand_over, name="hand_over"),
-    path("requests/<str:pk>/draft/", holding_views.draft, name="draft"),
-    path("requests/<str:pk>/notes/", holding_views.note, name="note"),
+    path("requests/<str:pk>/hold/break/", holds.break_hold, name="break_hold"),
+    path("requests/<str:pk>/hold/give/", holds.hand_over, name="hand_over"),
+    path("requests/<str:pk>/draft/", holds.draft, name="draft"),
+    path("requests/<str:pk>/notes/", holds.note, name="note"),
     path("batches/", batch_steps.batches, name="batches"),
     path("batches/<str:pk>/", batch_steps.batch, name="batch"),
     path("batches/<str:pk>/live/", batch_steps.batch_live, name="batch_live"),
@@ -171,11 +165,7 @@ urlpatterns = [
     path("drills/<int:pk>/", on_call.drill, name="drill"),
     path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
     path("statistics/", metrics.statistics, name="statistics"),
-    path(
-        "statistics/plots/<slug:slug>/",
-        metrics.download_plot,
-        name="statistics_csv",
-    ),
+    path("statistics/plots/<slug:slug>/", metrics.download_plot, name="statistics_csv"),
     path("statistics/<slug:group>/", metrics.statistics, name="statistics_group"),
     path("log/", logs.log, name="log"),
     path("log/<int:seq>/", logs.log_record, name="log_record"),
