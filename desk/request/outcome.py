@@ -7,7 +7,7 @@ It always says what happened, what did not, and what can be done.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -36,6 +36,7 @@ from reviews.models import Canary, Decision, Execution
 
 from ..components import formatting
 from ..components.formatting import ConditionLine
+from ..components.states import StateLabel
 from . import follow_up
 from .follow_up import NextProposal, OutcomeLink, ProgressStep
 from .load import LoadedRequest, format_name
@@ -47,8 +48,6 @@ BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeVote:
-    """One verdict with its name; only where names may be shown."""
-
     verdict: str
     who: str
     at: datetime
@@ -58,19 +57,13 @@ class OutcomeVote:
 
 @dataclass(frozen=True, slots=True)
 class OutcomePanel:
-    title: str
+    state: StateLabel  # its word is the title
     lines: Sequence[str]
     links: Sequence[OutcomeLink]
-    icon: str = "warn"
-    quarters: int | None = None
     votes: Sequence[OutcomeVote] = ()
     result: str = ""
     result_title: str = "Tool response"
     progress: Sequence[ProgressStep] = ()
-    at: datetime | None = None  # the time in the title
-    until: datetime | None = None
-    until_words: str = ""
-    until_said: str = ""
 
 
 # Of what somebody else holds, by whether they offer it: the strip names the holder.
@@ -80,21 +73,17 @@ _HELD_TITLES = {True: "Accept or decline it", False: "You cannot decide it now"}
 def _build_panel(loaded: LoadedRequest) -> OutcomePanel:
     """The outcome of a request that this person cannot decide now."""
     state = loaded.state
-    held = loaded.waiting and loaded.holding.by and not loaded.why_not
+    if loaded.waiting and loaded.holding.by and not loaded.why_not:
+        title = _HELD_TITLES[loaded.holding.offered]
+        state = replace(state, word=title, at=None)
     return OutcomePanel(
-        title=_HELD_TITLES[loaded.holding.offered] if held else state.word,
-        icon=state.icon,
-        quarters=state.quarters,
+        state,
         lines=list(_build_lines(loaded)),
         votes=[_build_vote(loaded, decision) for decision in loaded.decisions],
         result=_format_result(loaded.execution),
         links=list(follow_up.build_links(loaded)),
         result_title=_find_result_title(loaded.execution),
         progress=list(follow_up.build_progress(loaded)),
-        at=None if held else state.at,
-        until=state.until,
-        until_words=state.until_words,
-        until_said=state.until_said,
     )
 
 
@@ -110,14 +99,14 @@ def _build_revised_panel(loaded: LoadedRequest, read: int) -> OutcomePanel:
         title = f"Version {now} is now the current version"
         link = OutcomeLink("Review the new version", url, "R")
     saved = "Nothing was approved. What you typed is saved on this page."
-    return OutcomePanel(title, [saved], [link])
+    return OutcomePanel(StateLabel("moved", title, icon="warn"), [saved], [link])
 
 
 def _build_stale_state_panel(loaded: LoadedRequest) -> OutcomePanel:
     """While the before-state on the screen is out of date: no verb, only a refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     return OutcomePanel(
-        "The current record has changed",
+        StateLabel("moved", "The current record has changed", icon="warn"),
         ["Nothing was sent. What you typed is saved."],
         [OutcomeLink("Refresh the record", url, "R", testid="refresh")],
     )
