@@ -60,8 +60,6 @@ class DistributionBar:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDistribution:
-    """The distribution of a numeric column: three figures and the bars."""
-
     label: str
     unit: str
     smallest: str
@@ -72,8 +70,6 @@ class ColumnDistribution:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """One value of a column, and the rows that have it."""
-
     place: str  # column number and value number, as `2:0`
     cell: Cell
     ids: Sequence[str]
@@ -129,7 +125,6 @@ class BatchColumn:
 
     @property
     def numeric(self) -> bool:
-        """Whether every row has a number in this column."""
         return bool(self.numbers)
 
 
@@ -295,7 +290,6 @@ def build_fact_columns(
 
 
 def build_fact_cell(subject: Subject, name: str) -> Cell:
-    """Build the cell of one fact from the reader, on one line."""
     text = current.format_fact(subject, name)
     return Cell(text) if text else NOT_GIVEN
 

@@ -67,7 +67,6 @@ def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None
 
 
 def describe_unopened_samples(left: int) -> str:
-    """Describe which samples must be opened before an approval."""
     rows = "the sample row" if left == 1 else f"{left} sample rows"
     return f"Open {rows} before you approve."
 

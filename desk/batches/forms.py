@@ -52,8 +52,7 @@ class BatchForm(forms.Form):
     """
 
     verdict = forms.ChoiceField(
-        choices=[(verdict.value, verdict.value) for verdict in VERDICTS],
-        required=False,
+        choices=[(verdict.value, verdict.value) for verdict in VERDICTS], required=False
     )
     digest = TextField(max_length=80, required=False)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
@@ -105,7 +104,6 @@ class BatchForm(forms.Form):
 
     @property
     def rows(self) -> list[ShownBatchRow]:
-        """Every row of the page, in no particular order."""
         return [_parse_row(text) for text in self._list("row", 80)]
 
     @property

@@ -17,7 +17,7 @@ from policies.money import Money, format_money
 from reviews.choices import RequestStatus
 from reviews.effects import describe
 from reviews.governance import readings
-from reviews.models import ApprovalRequest, Batch, BatchItem, Revision
+from reviews.models import Batch, BatchItem, Revision
 from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 
 from .columns import format_policy_label
@@ -26,21 +26,9 @@ from .load import MIN_MEMBERS, OPEN_STATUSES
 
 @dataclass(frozen=True, slots=True)
 class BatchLink:
-    """A link to the open batch that a request is part of."""
-
     id: str
     url: str
     count: int
-
-
-def find_batch_link(
-    request: ApprovalRequest, definition: ToolDefinition
-) -> BatchLink | None:
-    """Find the batch that a request waits in. One query, none for a tool that never
-    batches."""
-    if definition.batchable is None or request.status != RequestStatus.PENDING:
-        return None
-    return list_batch_links([request.pk]).get(request.pk)
 
 
 def list_batch_links(requests: Collection[str]) -> dict[str, BatchLink]:
@@ -164,7 +152,6 @@ def load_costs_by_batch(
 
 
 def _load_facts(revisions: Collection[int]) -> dict[int, Any]:
-    """The readers' newest facts, by revision."""
     if not revisions:
         return {}
     rows = list(Revision.objects.filter(pk__in=revisions).only("facts"))

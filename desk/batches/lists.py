@@ -214,9 +214,7 @@ def _load_totals(
     }
 
 
-def _load_warnings(
-    rows: Collection[Mapping[str, Any]],
-) -> dict[str, tuple[str, ...]]:
+def _load_warnings(rows: Collection[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """What the requests of each batch warn of, each warning once."""
     hashes = {
         revision: digest

@@ -62,7 +62,6 @@ class LoadedBatch:
 
     @property
     def waits(self) -> bool:
-        """Whether the batch is still to be decided."""
         return self.batch.status in OPEN_STATUSES
 
     @property
@@ -77,6 +76,11 @@ class LoadedBatch:
         empty when they may."""
         if not self.waits:
             return "This batch has already been decided."
+        return self.why_not_admitted
+
+    @cached_property
+    def why_not_admitted(self) -> str:
+        """Why this person decides nothing in its queue; empty when they do."""
         try:
             permissions.check_admitted_to_queue(self.person, self.batch.queue_id)
         except DomainError as error:
@@ -85,7 +89,6 @@ class LoadedBatch:
 
     @cached_property
     def marks(self) -> dict[str, str]:
-        """The mark of each member, by request."""
         return {member.id: member.mark for member in self.members}
 
     def blocked(self, member: BatchMember) -> str:

@@ -79,7 +79,6 @@ class BatchFacts:
 
     @property
     def clock(self) -> DeadlineClock:
-        """The earliest deadline, which applies to the whole batch."""
         first = min(self.loaded.members, key=lambda member: member.request.expires_at)
         return formatting.build_request_clock(first.request, self.loaded.now)
 
@@ -145,7 +144,6 @@ class BatchPage:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether it is page evidence, which is read-only."""
         return self.loaded.shut_reasons is not None
 
     @property

@@ -49,11 +49,12 @@ def build_panel(
     *,
     error: DomainError | None = None,
 ) -> BatchPanel:
-    """Build the panel for the current selection, with what the person typed so far."""
     code = error.code if error else ""
     verb = VERDICT_WORDINGS[verdict].verb
     commits = form.do is BatchButton.COMMIT
-    required = _needs_reason(ticked, verdict)
+    # The operation's own rule.
+    marked = ticked.loaded.members[0].version.requires_reason
+    required = VERDICT_SPECS[verdict].needs_reason or marked
     chosen = form.cleaned_data.get("reason_code", "")
     reasons = list_reason_options(verdict, chosen) if required else []
     own = form.data.get("verdict", verdict) == verdict  # typed for this verdict
@@ -88,14 +89,6 @@ def _describe_consequences(ticked: TickedRows, verdict: Verdict) -> list[str]:
     many = format_request_count(ticked.loaded.definition, len(ticked.ids))
     effect = VERDICT_WORDINGS[verdict].batch_effect.format(many=many)
     return [f"{effect} {ticked.left_out_said}".rstrip()]
-
-
-def _needs_reason(ticked: TickedRows, verdict: Verdict) -> bool:
-    """Apply the operation's own rule: a refusal needs a reason, and so does a request
-    that the policy marks."""
-    if VERDICT_SPECS[verdict].needs_reason:
-        return True
-    return ticked.loaded.members[0].version.requires_reason
 
 
 def _describe_what_follows(ticked: TickedRows, verdict: Verdict) -> str:

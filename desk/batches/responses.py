@@ -23,7 +23,6 @@ TEMPLATE, RESULT = "desk/batches/batch.html", "desk/batches/batch_result.html"
 
 
 def load_requested_batch(request: HttpRequest, pk: str) -> LoadedBatch:
-    """Load the batch of this URL for the signed-in person. Raises NotFound."""
     return load.load_batch(require_person(request), pk, frame.get_frame(request).now)
 
 
@@ -82,7 +81,6 @@ def render_whole_batch(
 
 
 def retarget_to_batch(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Make htmx replace the whole batch with this response."""
     if htmx.wants_partial(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#batch", "outerHTML"
     return response

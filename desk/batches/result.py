@@ -11,9 +11,7 @@ from functools import cached_property
 
 from django.urls import reverse
 
-from journal.errors import DomainError
 from policies.money import format_money
-from reviews import permissions
 from reviews.batches import similarity
 from reviews.batches.membership import BatchMember
 from reviews.choices import (
@@ -39,8 +37,6 @@ from .table import build_subject, compute_total_and_largest, find_amount, find_r
 
 @dataclass(frozen=True, slots=True)
 class BatchVerdict:
-    """The verdict that was given on the whole batch."""
-
     word: str
     as_seen_url: str  # empty when there is none, or the person may not open it
 
@@ -78,8 +74,6 @@ class BatchItemResult:
 
 @dataclass(frozen=True)
 class BatchResultPage:
-    """The page of a decided batch, item by item."""
-
     loaded: LoadedBatch
 
     @property
@@ -92,7 +86,6 @@ class BatchResultPage:
 
     @cached_property
     def given(self) -> BatchVerdict | None:
-        """The verdict, and the link to its page evidence."""
         return find_batch_verdict(self.loaded)
 
     @property
@@ -155,19 +148,9 @@ class BatchResultPage:
         return list(counts.items())
 
     @property
-    def _may(self) -> bool:
-        try:
-            permissions.check_admitted_to_queue(
-                self.loaded.person, self.loaded.batch.queue_id
-            )
-        except DomainError:
-            return False
-        return True
-
-    @property
     def recall(self) -> int:
         """The number of items that a recall would still take back."""
-        if not self._may:
+        if self.loaded.why_not_admitted:
             return 0
         return sum(
             member.request.status == RequestStatus.RECALLABLE
@@ -178,7 +161,6 @@ class BatchResultPage:
 
     @property
     def recall_until(self) -> datetime | None:
-        """The end of the last recall window of all items."""
         times = [member.request.recall_until for member in self.loaded.members]
         return max((at for at in times if at), default=None)
 
@@ -190,7 +172,7 @@ class BatchResultPage:
     @property
     def failed(self) -> int:
         """The number of failed items that can still be tried again."""
-        if not self._may:
+        if self.loaded.why_not_admitted:
             return 0
         return sum(
             execution.status == ExecutionStatus.FAILED
@@ -201,7 +183,7 @@ class BatchResultPage:
     @property
     def waiting(self) -> int:
         """The number of items that wait behind a failure."""
-        if not self.halted or not self._may:
+        if not self.halted or self.loaded.why_not_admitted:
             return 0
         executions = self.loaded.executions.values()
         return sum(

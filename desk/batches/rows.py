@@ -103,7 +103,6 @@ class BatchSamples:
 def build_samples(
     loaded: LoadedBatch, tokens: Iterable[str], table: BatchTable
 ) -> BatchSamples:
-    """Build the samples of a page, with what its tokens say was opened."""
     return BatchSamples(
         pick_samples(loaded.batch.pk, loaded.choosable, table.outliers),
         read_opened_tokens(

@@ -122,16 +122,12 @@ def build_fresh_selection(loaded: LoadedBatch, form: BatchForm) -> BatchSelectio
     new = news.by_request if news else {}
     before = {pk: form.marks.get(pk, "") for pk in new}
     return replace(
-        chosen,
-        changed={**chosen.changed, **new},
-        before={**before, **chosen.before},
+        chosen, changed={**chosen.changed, **new}, before={**before, **chosen.before}
     )
 
 
 @dataclass(frozen=True)
 class TickedRows:
-    """The ticked rows: their digest, their sum and what speaks against a verdict."""
-
     loaded: LoadedBatch
     selection: BatchSelection
     lines: Sequence[BatchLine]
@@ -238,6 +234,5 @@ def describe_left_out(count: int) -> str:
 def sum_line_costs(
     definition: ToolDefinition, lines: Iterable[BatchLine]
 ) -> list[BatchCost]:
-    """Sum what these rows cost, by their readings."""
     read = (line.subject.facts.get("before") for line in lines)
     return links.sum_costs(definition, read)

@@ -88,11 +88,7 @@ def _report_changes(
         "page": {"decide_url": request.path, "id": loaded.batch.pk},
     }
     return htmx.render_fragment(
-        request,
-        "desk/batches/_news.html",
-        context,
-        etag=news.etag,
-        settled=news.over,
+        request, "desk/batches/_news.html", context, etag=news.etag, settled=news.over
     )
 
 

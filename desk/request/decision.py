@@ -11,7 +11,7 @@ from functools import cached_property
 from policies import tools
 from reviews import permissions
 from reviews.attention_checks.written_questions import WrittenQuestion
-from reviews.choices import REVERSAL_SOURCE, Verdict
+from reviews.choices import REVERSAL_SOURCE, RequestStatus, Verdict
 from reviews.decisions import drafts
 from reviews.standing_grants import issuance
 
@@ -72,7 +72,6 @@ class DecisionRegion:
 
     @property
     def not_offered(self) -> str:
-        """Why a verdict is missing beside the others."""
         left = self.loaded.choice if self.verbs else VerdictChoice()
         return f"{left.why_not_approve} {left.why_not_escalate}".strip()
 
@@ -96,7 +95,6 @@ class DecisionRegion:
 
     @cached_property
     def written_question(self) -> WrittenQuestion | None:
-        """The question that an approval must answer in writing."""
         return choice.find_written_question(self.regions.values)
 
     @cached_property
@@ -147,8 +145,10 @@ class DecisionRegion:
 
     @cached_property
     def batch(self) -> BatchLink | None:
-        """The batch in which this request waits, or None."""
-        tool = self.loaded.revision.tool
-        if tool is None:
+        """The batch in which this request waits, or None. One query, and none for a
+        tool that never batches."""
+        tool, request = self.loaded.revision.tool, self.loaded.request
+        batches = tool is not None and tools.load_definition(tool).batchable is not None
+        if not batches or request.status != RequestStatus.PENDING:
             return None
-        return links.find_batch_link(self.loaded.request, tools.load_definition(tool))
+        return links.list_batch_links([request.pk]).get(request.pk)
