@@ -10,12 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from journal.clock import format_time
-from reviews.choices import (
-    REASON_LABELS,
-    VERDICT_SPECS,
-    ExecutionStatus,
-    Verdict,
-)
+from reviews.choices import REASON_LABELS, VERDICT_SPECS, ExecutionStatus, Verdict
 from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
@@ -138,10 +133,7 @@ class ConditionLine:
 
 def list_condition_lines(conditions: GrantConditions) -> list[ConditionLine]:
     """The conditions of an approval in words."""
-    times = (
-        ("Not before", conditions.not_before),
-        ("Not after", conditions.not_after),
-    )
+    times = (("Not before", conditions.not_before), ("Not after", conditions.not_after))
     return [
         *(ConditionLine(label, at) for label, at in times if at is not None),
         *(

@@ -201,8 +201,7 @@ def list_busy_agents(most: int) -> list[str]:
 def select_unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
     """Unfinished executions within a scope, running ones first."""
     executions = Execution.objects.filter(
-        stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
-        status__in=IN_FLIGHT,
+        stop_work.build_scope_condition(scope, key, TO_PROPOSAL), status__in=IN_FLIGHT
     )
     return executions.order_by("status", "queued_at")  # "claimed" before "queued"
 

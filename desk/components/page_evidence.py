@@ -75,17 +75,15 @@ def load_cached_regions(regions: Regions) -> RenderedPage:
     auditor is always rendered from the database.
     """
     made_from, memory = build_inputs(regions), caches["sights"]
-    key = canonical.digest(canonical.encode(_build_cache_inputs(regions, made_from)))
+    # People who see the same links see the same bytes.
+    key = canonical.digest(
+        canonical.encode({**made_from, "person": regions.policy_url})
+    )
     parts = memory.get(key)
     if parts is None:
         parts = render_regions(regions).parts
         memory.set(key, parts)
     return RenderedPage(parts, made_from, compute_template_digest())
-
-
-def _build_cache_inputs(regions: Regions, made_from: dict[str, Any]) -> dict[str, Any]:
-    """The cache key's inputs: people who see the same links see the same bytes."""
-    return {**made_from, "person": regions.policy_url}
 
 
 def build_inputs(regions: Regions) -> dict[str, Any]:

@@ -21,11 +21,7 @@ from reviews.choices import (
 )
 from reviews.effects import describe
 from reviews.executions import reversals
-from reviews.models import (
-    Execution,
-    Proposal,
-    Reversal,
-)
+from reviews.models import Execution, Proposal, Reversal
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import stops
 

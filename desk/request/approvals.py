@@ -35,7 +35,6 @@ class ApprovalsRegion:
 
     @property
     def required(self) -> str:
-        """How many approvals the request requires: `1 approval`."""
         return format_people(self.loaded.tally.required, "approval")
 
     @cached_property

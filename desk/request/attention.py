@@ -211,9 +211,7 @@ def forget_answers(session: SessionBase, loaded: LoadedRequest) -> None:
 
 
 def _format_answers_key(
-    loaded: LoadedRequest,
-    regions: Regions | None,
-    question: AttentionQuestion | None,
+    loaded: LoadedRequest, regions: Regions | None, question: AttentionQuestion | None
 ) -> str:
     """The key of the answers to the question about a version. The question about an
     edit is another one for each edit."""

@@ -110,7 +110,6 @@ class Banners:
 
     @cached_property
     def escalation(self) -> EscalationPanel | None:
-        """The panel for a supervisor of an escalated request."""
         return escalation.build_escalation_panel(self.loaded)
 
     @cached_property
@@ -120,7 +119,6 @@ class Banners:
 
     @cached_property
     def guidance(self) -> str:
-        """A supervisor's guidance on a request that was given back."""
         return escalation.find_guidance(self.loaded)
 
     @property

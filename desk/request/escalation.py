@@ -11,9 +11,7 @@ from django.db.models import QuerySet
 
 from journal.models import LogRecord
 from notifications.on_call import duty
-from policies.choices import Role
 from policies.models import Person
-from reviews import permissions
 from reviews.choices import GIVEN_REASON_LABELS, NoteKind, Verdict
 from reviews.models import ApprovalRequest, Decision, Note
 from reviews.people import preferences
@@ -76,11 +74,8 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
 def _may_supervise(loaded: LoadedRequest) -> bool:
     """The rule of `decisions.returns`, as a predicate."""
     person, request = loaded.person, loaded.request
-    return (
-        permissions.find_deciding_role(person) is Role.SUPERVISOR
-        and request.queue_id in permissions.queues_of(person)
-        and not request.proposal.bars(person.public_id)
-    )
+    concerned = request.proposal.bars(person.public_id)
+    return holding.may_break_hold(person, request) and not concerned
 
 
 def _was_leaning_shown(loaded: LoadedRequest) -> bool:

@@ -117,9 +117,7 @@ def _find_acknowledgement(
 ) -> datetime | None:
     """When the agent acknowledged the outcome of this proposal that came at `since`."""
     records = LogRecord.objects.filter(
-        kind="outcome.acknowledged",
-        proposal=loaded.request.proposal_id,
-        at__gte=since,
+        kind="outcome.acknowledged", proposal=loaded.request.proposal_id, at__gte=since
     )
     at: datetime | None = records.order_by("-pk").values_list("at", flat=True).first()
     return at

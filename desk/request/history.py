@@ -28,12 +28,10 @@ class HistoryRegion:
 
     @cached_property
     def lines(self) -> list[HistoryLine]:
-        """The request's log records."""
         return log_lines.build_history(self.loaded.person, self.loaded.request)
 
     @cached_property
     def stored_pages(self) -> list[EvidenceLink]:
-        """Links to the pages stored with decisions that this person may open."""
         loaded = self.loaded
         return snapshots.list_evidence_links(
             loaded.person, loaded.request, loaded.decisions

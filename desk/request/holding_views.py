@@ -65,7 +65,6 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.vary_on_htmx
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
-    """Extend the deadline as far as the policy allows."""
     loaded = load_requested(request, pk)
     before = loaded.request.expires_at
     until = deadlines.extend_deadline(request_id=pk, person=loaded.person).expires_at
@@ -135,7 +134,6 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
-    """Offer one's hold to a colleague."""
     loaded = load_requested(request, pk)
     _check_can_decide(loaded)
     people = holding.select_eligible_people(loaded.request, loaded.sealed)

@@ -85,7 +85,6 @@ class LoadedRequest:
 
     @property
     def settled(self) -> bool:
-        """Whether the request is no longer open."""
         return self.request.status not in OPEN
 
     @property
@@ -113,7 +112,6 @@ class LoadedRequest:
 
     @property
     def own(self) -> Decision | None:
-        """This person's newest vote."""
         own = [d for d in self.decisions if d.reviewer_id == self.person.pk]
         return own[-1] if own else None
 
@@ -226,7 +224,6 @@ class LoadedRequest:
 
     @cached_property
     def deciders(self) -> list[Voter]:
-        """Everybody who decides in its queue now."""
         return voters.list_voters(self.request.queue_id)
 
     @cached_property
@@ -237,7 +234,6 @@ class LoadedRequest:
 
     @cached_property
     def choice(self) -> VerdictChoice:
-        """The verdicts that are left for this person, who may decide."""
         return build_verdict_choice(
             self.person, self.request, self.sealed, self.votes, self.deciders
         )

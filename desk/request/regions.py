@@ -113,7 +113,6 @@ class RenderedRegions:
 
     @property
     def words(self) -> str:
-        """R5 and R6 as HTML."""
         return self._rendered.parts[2]
 
     @property

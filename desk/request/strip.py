@@ -40,8 +40,6 @@ def build_notices_url(loaded: LoadedRequest) -> str:
 
 @dataclass(frozen=True)
 class StateStrip:
-    """The strip above the regions."""
-
     loaded: LoadedRequest
     regions: RenderedRegions
     notices_url: str
@@ -106,7 +104,6 @@ class StateStrip:
 
     @property
     def is_hard(self) -> bool:
-        """Whether the policy allows no more time."""
         return self.loaded.able and self.extended is None
 
     @property

@@ -61,7 +61,6 @@ class VersionPage:
 
     @property
     def asked(self) -> str:
-        """The people whom the version asks, in words."""
         return format_required_people(self.sealed.steps)
 
     @property
@@ -80,7 +79,6 @@ class VersionPage:
 
     @cached_property
     def terms(self) -> list[ComparedText]:
-        """The terms that differ, such as the risk."""
         return self._compare(_collect_terms)
 
     @cached_property

@@ -178,7 +178,11 @@ def _render_run(kind: str, found: list[Any]) -> Iterator[SafeString]:
 
 
 def _render_line(line: Any) -> SafeString:
-    speaks = render_to_string("desk/components/_manipulation_tag.html") if line.speaks else ""
+    speaks = (
+        render_to_string("desk/components/_manipulation_tag.html")
+        if line.speaks
+        else ""
+    )
     numbers = [line.old or "", line.new or ""]
     return format_html(
         _LINE,
