@@ -55,7 +55,8 @@ def build_spec(subschema: Any, root: Mapping[str, Any], value: Any) -> FieldSpec
     merged, nullable = _merge_schema(subschema, root, value, 0)
     if merged is None:
         return FieldSpec({}, "", nullable=False)
-    kinds = _list_types(merged)
+    types = merged.get("type", ())
+    kinds = {types} if isinstance(types, str) else set(types)
     nullable = nullable or "null" in kinds or None in merged.get("enum", ())
     return FieldSpec(merged, _find_type(kinds - {"null"}, merged, value), nullable)
 
@@ -130,11 +131,6 @@ def _is_null_branch(branch: Any) -> bool:
     return isinstance(branch, Mapping) and (
         branch.get("type") == "null" or branch.get("const", MISSING) is None
     )
-
-
-def _list_types(schema: Mapping[str, Any]) -> set[str]:
-    kinds = schema.get("type", ())
-    return {kinds} if isinstance(kinds, str) else set(kinds)
 
 
 def _find_type(kinds: set[str], schema: Mapping[str, Any], value: Any) -> str:

@@ -205,6 +205,8 @@ def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
     }
     numeric = len(known) == len(lines)
     amount = _find_amount(lines[0], path) if numeric else None
+    cells = {line.id: line.cell(path) for line in lines}
+    texts = ColumnTexts({pk: cell.text if cell else "" for pk, cell in cells.items()})
     label = lines[0].subject.label(path)
     plain = format_policy_label(
         lines[0].subject.definition, _find_argument_name(path, lines)
@@ -216,13 +218,8 @@ def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
         _choose_narrow_label(label, plain),
         amount.currency if amount else "",
         known if numeric else {},
-        NO_TEXTS if numeric else _collect_texts(path, lines),
+        NO_TEXTS if numeric else texts,
     )
-
-
-def _collect_texts(path: str, lines: Sequence[BatchLine]) -> ColumnTexts:
-    cells = {line.id: line.cell(path) for line in lines}
-    return ColumnTexts({pk: cell.text if cell else "" for pk, cell in cells.items()})
 
 
 def _find_amount(line: BatchLine, path: str) -> Money | None:

@@ -52,15 +52,13 @@ def list_batch_links(requests: Collection[str]) -> dict[str, BatchLink]:
         .order_by()
     )
     return {
-        request: _build_link(row["batch"], row["count"])
+        request: BatchLink(
+            row["batch"], reverse("reviews:batch", args=[row["batch"]]), row["count"]
+        )
         for row in rows
         for request in row["members"]
         if request in requests
     }
-
-
-def _build_link(batch: str, count: int) -> BatchLink:
-    return BatchLink(batch, reverse("reviews:batch", args=[batch]), count)
 
 
 def build_batch_title(

@@ -75,7 +75,7 @@ class BatchListPage:
 def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
     """List waiting batches by deadline, then those decided in the last week. Five
     queries, plus those of `costs`."""
-    open_ = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
+    open_ = _select_waiting(person)
     over = _select_decided(person, now)
     waiting = list(open_.order_by("formed_at")[:MAX_LISTED])
     decided = list(over.order_by("-settled_at")[:MAX_LISTED])
@@ -120,10 +120,14 @@ def list_batches_after(
     """
     rows: list[Batch] = []
     if place is None or place.part == WAITING:
-        rows += _select_waiting_after(person, place)[: size + 1]
+        waiting = cursors.select_after(_select_waiting(person), place, "formed_at")
+        rows += waiting[: size + 1]
     if len(rows) <= size:
         since = place if place and place.part == DECIDED else None
-        rows += _select_decided_after(person, since, now)[: size + 1 - len(rows)]
+        decided = cursors.select_after(
+            _select_decided(person, now), since, "settled_at", newest_first=True
+        )
+        rows += decided[: size + 1 - len(rows)]
     shown = rows[:size]
     facts = _load_totals(shown, now)
     lines = [
@@ -133,24 +137,14 @@ def list_batches_after(
     return [item for item in lines if item.decided or item.clock is not None], more
 
 
-def _select_waiting_after(
-    person: Person, place: CursorPosition | None
-) -> QuerySet[Batch]:
-    batches = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
-    return cursors.select_after(batches, place, "formed_at")
+def _select_waiting(person: Person) -> QuerySet[Batch]:
+    return select_visible_batches(person).filter(status__in=OPEN_STATUSES)
 
 
 def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
     return select_visible_batches(person).filter(
         status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
     )
-
-
-def _select_decided_after(
-    person: Person, place: CursorPosition | None, now: datetime
-) -> QuerySet[Batch]:
-    batches = _select_decided(person, now)
-    return cursors.select_after(batches, place, "settled_at", newest_first=True)
 
 
 def _build_place(batch: Batch) -> CursorPosition:

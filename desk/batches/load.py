@@ -140,6 +140,7 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
     if batch is None:
         raise NotFound
     waits = batch.status in OPEN_STATUSES
+    ran = () if waits else batch.executions.select_related("grant")
     members = membership.load_members if waits else membership.load_decided_members
     loaded = members(batch, now=now)
     blind = visibility.select_unanswered_reviews(person).filter(
@@ -153,7 +154,7 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
         members=[member for member in loaded if not waits or not member.gone],
         gone=[member for member in loaded if waits and member.gone],
         held=_list_holders(loaded, person, now) if waits else {},
-        executions={} if waits else _list_executions(batch),
+        executions={row.proposal_id: row for row in ran},
         votes={} if waits else _count_approvals(loaded),
         now=now,
     )
@@ -166,11 +167,6 @@ def _list_holders(
         request__in=[member.id for member in members], until__gt=now
     ).exclude(holder=person)
     return {row.request_id: str(row.holder) for row in holds.select_related("holder")}
-
-
-def _list_executions(batch: Batch) -> dict[str, Execution]:
-    rows = batch.executions.select_related("grant")
-    return {row.proposal_id: row for row in rows}
 
 
 def _count_approvals(members: Iterable[BatchMember]) -> dict[str, int]:

@@ -144,7 +144,8 @@ class BatchResultPage:
     @cached_property
     def figures(self) -> list[tuple[str, int]]:
         """The number of items by state: `48 completed, 1 failed`."""
-        counts = Counter(_format_state_word(result) for result in self.results)
+        keys = [result.state.key for result in self.results]
+        counts = Counter(STATE_WORDS.get(key, key) for key in keys)
         return list(counts.items())
 
     @property
@@ -284,7 +285,3 @@ STATE_WORDS = {
     "stuck": "without votes",
     "unknown": "with an unknown result",
 }
-
-
-def _format_state_word(result: BatchItemResult) -> str:
-    return STATE_WORDS.get(result.state.key, result.state.key)

@@ -33,7 +33,6 @@ def select_visible_alarms(person: Person) -> QuerySet[Alarm]:
 
 
 def may_see_all_alarms(person: Person) -> bool:
-    """Whether the person sees the alarms of every queue."""
     roles = permissions.roles_of(person)
     return bool(roles & {Role.ADMINISTRATOR, Role.AUDITOR})
 

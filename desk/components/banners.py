@@ -104,7 +104,10 @@ def load_desk_status() -> DeskStatus:
     return DeskStatus(
         now,
         alarms,
-        tuple(_build_incident_banner(*row) for row in _parse_rows(incidents)),
+        tuple(
+            IncidentBanner(queue, title or "", datetime.fromisoformat(at), reason)
+            for queue, title, at, reason in _parse_rows(incidents)
+        ),
         tuple(_build_switch_banner(*row) for row in _parse_rows(switches)),
     )
 
@@ -122,12 +125,6 @@ def _build_switch_banner(
 ) -> SwitchBanner:
     moment = datetime.fromisoformat(at)
     return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
-
-
-def _build_incident_banner(
-    queue: int | None, title: str | None, at: str, reason: str
-) -> IncidentBanner:
-    return IncidentBanner(queue, title or "", datetime.fromisoformat(at), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +166,6 @@ class IncidentsPage:
         return every | {str(queue.pk): queue.title for queue in self.queues}
 
     def offers(self, chosen: str) -> bool:
-        """Whether the form offers this value."""
         return chosen in self.offered
 
 
@@ -229,7 +225,6 @@ def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
 
 
 def _count_open_by_queue() -> dict[int, int]:
-    """The number of open requests by queue."""
     requests = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
     return dict(requests.values_list("queue").annotate(n=Count("pk")))
 

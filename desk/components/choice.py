@@ -105,7 +105,6 @@ class VerdictChoice:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdicts that would be accepted."""
         shut = {
             Verdict.APPROVE: self.why_not_approve,
             Verdict.ESCALATE: self.why_not_escalate,
@@ -192,7 +191,6 @@ def find_written_question(regions: Regions) -> WrittenQuestion | None:
 
 
 def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
-    """The seed of this person's attention check on this version."""
     text = f"{sealed.request_id}:{sealed.number}:{person.public_id}"
     return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
 

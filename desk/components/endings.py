@@ -70,7 +70,12 @@ def list_decision_endings(decisions: Iterable[Decision]) -> dict[int, Ending]:
     ]
     ids = {decision.request_id for decision in standing}
     later: dict[str, list[RequestVersion]] = {pk: [] for pk in ids}
-    for version in _select_versions(ids) if ids else ():
+    versions = (
+        RequestVersion.objects.filter(request__in=ids)
+        .order_by("number")
+        .only("request", "cause", "carried", "escalated_by", "created_at")
+    )
+    for version in versions if ids else ():
         later[version.request_id].append(version)
     ends = {row.pk: row for row in _select_ends(ids)} if ids else {}
     endings = {
@@ -79,11 +84,6 @@ def list_decision_endings(decisions: Iterable[Decision]) -> dict[int, Ending]:
         for decision in standing
     }
     return {pk: ending for pk, ending in endings.items() if ending is not None}
-
-
-def _select_versions(ids: Collection[str]) -> QuerySet[RequestVersion]:
-    versions = RequestVersion.objects.filter(request__in=ids).order_by("number")
-    return versions.only("request", "cause", "carried", "escalated_by", "created_at")
 
 
 def _select_ends(ids: Collection[str]) -> QuerySet[ApprovalRequest]:
@@ -237,14 +237,6 @@ def _by(*names: str) -> _Key:
     return identify
 
 
-def _identify_actor(row: LogRecord) -> tuple[object, ...]:
-    return (row.actor_id,)
-
-
-def _identify_policy(row: LogRecord) -> tuple[object, ...]:
-    return (json.loads(bytes(row.leaf))["policy"],)
-
-
 # What people and agents are given, and what takes it from them: the kinds of both
 # records, the word for the end, and what both are about.
 _GIVEN: list[tuple[str, str, str, _Key, _Key]] = [
@@ -266,11 +258,16 @@ _GIVEN: list[tuple[str, str, str, _Key, _Key]] = [
         ),
         ("endpoint.switched_off", "endpoint.switched_on", "enabled", _by("endpoint")),
         ("endpoint.switched_on", "endpoint.switched_off", "disabled", _by("endpoint")),
-        ("policy.activated", "policy.retired", "retired", _identify_policy),
+        (
+            "policy.activated",
+            "policy.retired",
+            "retired",
+            lambda row: (json.loads(bytes(row.leaf))["policy"],),
+        ),
     )
 ]
 _GIVEN += [
-    ("person.token_minted", kind, "revoked", _identify_actor, _by("person"))
+    ("person.token_minted", kind, "revoked", lambda row: (row.actor_id,), _by("person"))
     for kind in ("person.deactivated", "person.password_set")
 ]
 _ROLE_CHANGE = "person.changed"  # ends a role where it gives another one

@@ -67,7 +67,6 @@ def format_attempt(execution: Execution, most: int) -> str:
 
 
 def format_next_attempt(execution: Execution, most: int) -> str:
-    """The next attempt of a queued execution, and its time."""
     return f"{format_attempt(execution, most)}, next at {format_time(execution.due_at)}"
 
 
@@ -87,8 +86,6 @@ class SelectOption:
 
 @dataclass(frozen=True, slots=True)
 class FilterSelect:
-    """One filter of a list as a select."""
-
     name: str
     label: str
     options: list[SelectOption]
@@ -132,7 +129,6 @@ class ConditionLine:
 
 
 def list_condition_lines(conditions: GrantConditions) -> list[ConditionLine]:
-    """The conditions of an approval in words."""
     times = (("Not before", conditions.not_before), ("Not after", conditions.not_after))
     return [
         *(ConditionLine(label, at) for label, at in times if at is not None),

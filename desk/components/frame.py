@@ -78,7 +78,6 @@ class PageFrame:
 
     @property
     def environment(self) -> str:
-        """The name of the deployment."""
         return str(settings.COUNTERSEAL.deployment)
 
     @property
@@ -138,7 +137,6 @@ class PageFrame:
 
     @property
     def incidents(self) -> list[IncidentBanner]:
-        """The open incidents that concern this person."""
         return self.moment.concerning(self.person)
 
     @cached_property
@@ -157,13 +155,11 @@ class PageFrame:
 
     @cached_property
     def person(self) -> Person | None:
-        """The signed-in person, or None."""
         user = getattr(self.request, "user", None)
         return user if isinstance(user, Person) else None
 
     @cached_property
     def roles(self) -> str:
-        """The person's roles as text."""
         if self.person is None:
             return ""
         roles = permissions.roles_of(self.person)
@@ -184,7 +180,6 @@ class PageFrame:
 
     @cached_property
     def badges(self) -> Badges:
-        """This person's numbers."""
         person = self.person
         if person is None or permissions.find_deciding_role(person) is not None:
             return components_badges.count_badges(person) if person else Badges()
@@ -209,7 +204,8 @@ class PageFrame:
         ]
         if self.sees_alarms:
             alarms = item("Alarms", "alarms", "a", "alarms", counts.alarms)
-            current = is_upkeep_path(self.request.path)
+            path = self.request.path
+            current = any(path.startswith(reverse(name)) for name, *_ in UPKEEP_PAGES)
             entries.append(replace(alarms, current=current))
         entries.append(item("Audit log", "log", "l"))
         if self._may(Permission.SEE_POLICIES):
@@ -279,8 +275,6 @@ UPKEEP_PAGES: tuple[tuple[str, str, Permission], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class UpkeepTab:
-    """One tab of the upkeep pages."""
-
     label: str
     url: str
     current: bool
@@ -293,8 +287,3 @@ def list_upkeep_tabs(person: Person, current: str) -> list[UpkeepTab]:
         for name, label, needed in UPKEEP_PAGES
         if permissions.has_permission(person, needed)
     ]
-
-
-def is_upkeep_path(path: str) -> bool:
-    """Whether a path belongs to an upkeep page, for the main navigation."""
-    return any(path.startswith(reverse(name)) for name, _, _ in UPKEEP_PAGES)

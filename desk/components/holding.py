@@ -37,7 +37,6 @@ class HoldStatus:
 
     @property
     def free(self) -> bool:
-        """Whether nobody holds it."""
         return not self.own and not self.by
 
     @property

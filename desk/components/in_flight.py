@@ -64,12 +64,10 @@ class InFlightCounts:
 
     @property
     def any(self) -> bool:
-        """Whether anything is under way."""
         return bool(self.queued or self.running or self.waiting)
 
     @property
     def if_stopped(self) -> str:
-        """What a stop would do, in words."""
         return _join_counts(
             (self.queued, "queued: will be cancelled"),
             (self.running, "running: asked to stop, may finish"),
@@ -78,7 +76,6 @@ class InFlightCounts:
 
     @property
     def if_paused(self) -> str:
-        """What a pause would do, in words."""
         return _join_counts(
             (self.queued, "queued: kept, will not run"),
             (self.running, "running: may finish"),

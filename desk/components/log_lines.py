@@ -57,7 +57,11 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
         records = records.filter(_filter_own(person))
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return records
-    records = records.exclude(proposal__in=_select_open_canaries())
+    # Their records would give them away.
+    canaries = ApprovalRequest.with_canaries.filter(
+        canary=True, status=RequestStatus.PENDING
+    )
+    records = records.exclude(proposal__in=canaries.values("proposal"))
     blind = visibility.select_unanswered_reviews(person).order_by()
     records = records.exclude(proposal__in=blind.values("decision__request__proposal"))
     return records.exclude(filter_others_votes(person))
@@ -76,14 +80,6 @@ def filter_waiting_requests(person: Person) -> Q:
         queue__in=permissions.queues_of(person),
     ).exclude(barred__contains=[person.public_id])
     return Exists(waiting) & ~Q(actor_id=person.public_id)
-
-
-def _select_open_canaries() -> QuerySet[Any, Any]:
-    """The proposals whose records would give a canary away."""
-    canaries = ApprovalRequest.with_canaries.filter(
-        canary=True, status=RequestStatus.PENDING
-    )
-    return canaries.values("proposal")
 
 
 def _filter_own(person: Person) -> Q:
@@ -299,7 +295,6 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
 def _list_named_people(
     rows: Iterable[LogRecord], leaves: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """The public ids of the people whom these records name."""
     for row in rows:
         if row.actor_kind == "person":
             yield row.actor_id
@@ -359,7 +354,6 @@ def _list_endings(
     leaves: Mapping[int, Mapping[str, Any]],
     decisions: Mapping[DecisionKey, Decision],
 ) -> dict[int, Ending]:
-    """What later ended what each record says, by record."""
     by_record = endings.list_record_endings(select_records(person), rows)
     by_decision = endings.list_decision_endings(decisions.values())
     for row in rows:
@@ -450,10 +444,7 @@ def _format_decision_time(
     """How long a decision took; empty for other records, even of the same person."""
     if row.kind != DECISION_KIND:
         return ""
-    return _format_seconds(around.took.get(_build_decision_key(row, leaf)))
-
-
-def _format_seconds(took_ms: int | None) -> str:
+    took_ms = around.took.get(_build_decision_key(row, leaf))
     if took_ms is None:
         return ""
     seconds = round(took_ms / 1000)

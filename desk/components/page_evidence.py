@@ -160,7 +160,6 @@ def compute_template_digest(
 
 
 def get_product_root() -> Path:
-    """The directory of the product's files."""
     return Path(settings.BASE_DIR)
 
 

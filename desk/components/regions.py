@@ -63,8 +63,6 @@ CAUSE_WORDS = {
 
 @dataclass(frozen=True)
 class VersionChanges:
-    """What differs from an older version."""
-
     number: int
     rows: list[changes.ArgumentChange]
     words: bool  # the agent's words or its evidence changed too
@@ -128,7 +126,6 @@ class Regions:
 
     @property
     def effect(self) -> tuple[SentencePart, ...]:
-        """The effect as one sentence."""
         return (
             self.shown.sentence
             if self.shown
@@ -182,7 +179,6 @@ class Regions:
 
     @cached_property
     def reversal(self) -> Reversibility:
-        """How the effect can be undone."""
         return self.shown.reversal if self.shown else UNKNOWN_REVERSIBILITY
 
     @property

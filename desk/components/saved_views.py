@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from policies.models import Person
-from reviews.models import SavedView
 from reviews.people import preferences
 
 
@@ -32,7 +31,6 @@ class SavedViewList:
 
     @property
     def url(self) -> str:
-        """Where the current view is saved."""
         return reverse("reviews:view_save", args=[self.page])
 
 
@@ -43,12 +41,12 @@ def build_saved_view_list(
     the one on the screen."""
     base = reverse(f"reviews:{page}")
     views = [
-        _build_view_link(view, base, query)
+        SavedViewLink(
+            view.pk,
+            view.name,
+            f"{base}?{view.query}" if view.query else base,
+            view.query == query,
+        )
         for view in preferences.list_saved_views(person, page)
     ]
     return SavedViewList(page, views, query, offers)
-
-
-def _build_view_link(view: SavedView, base: str, query: str) -> SavedViewLink:
-    url = f"{base}?{view.query}" if view.query else base
-    return SavedViewLink(view.pk, view.name, url, view.query == query)

@@ -37,7 +37,6 @@ def find_batch_snapshot(batch: str) -> Snapshot | None:
 
 
 def build_snapshot_url(decision: Decision) -> str:
-    """The address of a decision's stored page."""
     return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
 
 
@@ -59,8 +58,6 @@ def select_openable_decisions(person: Person) -> QuerySet[Decision]:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLink:
-    """A link to the page stored with one decision."""
-
     text: str
     url: str
 

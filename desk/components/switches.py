@@ -28,8 +28,6 @@ Switched = TypeVar("Switched", Stop, SwitchBanner)
 
 @dataclass(frozen=True, slots=True)
 class SwitchLine:
-    """One Stop row as a page shows it."""
-
     id: int
     target: str  # as the Stop page's choices name it
     subject: str

@@ -53,8 +53,6 @@ class UndoStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReversedEffect:
-    """The effect that one proposal undoes."""
-
     effect: tuple[SentencePart, ...]
     url: str
     by: str
@@ -158,15 +156,9 @@ def _describe_reversal(proposal: Proposal) -> str:
     return f"Reversal {request.status}"
 
 
-def find_reversed_effect(proposal: Proposal) -> ReversedEffect | None:
-    """The effect that this proposal undoes; no query unless a person made it for
-    that."""
-    return group_reversals([proposal]).get(proposal.pk)
-
-
 def group_reversals(proposals: Iterable[Proposal]) -> dict[str, ReversedEffect]:
-    """The effects that these proposals undo, by proposal id; two queries if there are
-    any."""
+    """The effects that these proposals undo, by proposal id; two queries if a person
+    made one of them for that."""
     made = [proposal.pk for proposal in proposals if proposal.source == REVERSAL_SOURCE]
     if not made:
         return {}

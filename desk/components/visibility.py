@@ -113,8 +113,9 @@ def select_decidable(person: Person) -> QuerySet[ApprovalRequest]:
     if role is None:
         return ApprovalRequest.objects.none()
     me = person.public_id
+    stops = Stop.objects.filter(scope=Scope.REVIEWER, key=me, lifted_at__isnull=True)
     requests = ApprovalRequest.with_canaries.filter(
-        ~Exists(_select_reviewer_stops(me)),
+        ~Exists(stops),
         canary_for__in=["", me],
         status=RequestStatus.PENDING,
         expires_at__gt=ClockTimestamp(),
@@ -123,10 +124,6 @@ def select_decidable(person: Person) -> QuerySet[ApprovalRequest]:
     return (
         requests if role is Role.SUPERVISOR else requests.filter(supervisors_only=False)
     )
-
-
-def _select_reviewer_stops(me: str) -> QuerySet[Stop]:
-    return Stop.objects.filter(scope=Scope.REVIEWER, key=me, lifted_at__isnull=True)
 
 
 def select_current_versions() -> QuerySet[RequestVersion]:

@@ -115,7 +115,8 @@ class Banners:
     @cached_property
     def reverses(self) -> ReversedEffect | None:
         """The effect that this proposal would undo; None for other proposals."""
-        return undo.find_reversed_effect(self.loaded.request.proposal)
+        proposal = self.loaded.request.proposal
+        return undo.group_reversals([proposal]).get(proposal.pk)
 
     @cached_property
     def guidance(self) -> str:

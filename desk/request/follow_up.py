@@ -160,12 +160,6 @@ def find_end_time(loaded: LoadedRequest) -> datetime | None:
     return loaded.request.settled_at
 
 
-def is_watched(loaded: LoadedRequest) -> bool:
-    """Whether an open page still polls for the agent's next proposal."""
-    ended = find_end_time(loaded)
-    return ended is not None and loaded.now < ended + WATCH_TIME
-
-
 def find_next_proposal(loaded: LoadedRequest) -> NextProposal | None:
     """The agent's next proposal after the end, or None.
 
@@ -306,7 +300,6 @@ def _build_canary_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
 
 
 def _build_undo_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
-    """The reversal's state, and where one can be proposed."""
     proposal, tool = loaded.request.proposal, loaded.revision.tool_id
     if proposal.source == REVERSAL_SOURCE:
         return

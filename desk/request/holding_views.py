@@ -215,7 +215,6 @@ def queue_next(request: HttpRequest) -> HttpResponse:
 
 
 def _load_unsent_request(request: HttpRequest, pk: str) -> LoadedRequest | None:
-    """The request that is being left, if it has an unsent draft."""
     who = require_person(request)
     if not pk or not drafts.list_drafts(who, pk):
         return None

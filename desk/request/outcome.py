@@ -149,15 +149,13 @@ def _describe_read_only(loaded: LoadedRequest) -> Iterator[str]:
         yield loaded.why_not
         return
     if own.counts:
-        yield f"Your approval is recorded. {_describe_missing_votes(loaded)}."
+        left = loaded.tally.required - loaded.given
+        missing = loaded.describe_missing_approvals(left)
+        yield f"Your approval is recorded. {missing}."
         yield "Others cannot see it until the request is decided."
         return
     yield loaded.why_not
     yield "Your vote is recorded. Others cannot see it until the request is decided."
-
-
-def _describe_missing_votes(loaded: LoadedRequest) -> str:
-    return loaded.describe_missing_approvals(loaded.tally.required - loaded.given)
 
 
 def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
@@ -328,7 +326,10 @@ class OutcomeRegion:
     @property
     def watches(self) -> bool:
         """Whether an open page polls for the agent's next proposal."""
-        return self.next_proposal is None and follow_up.is_watched(self.loaded)
+        ended = follow_up.find_end_time(self.loaded)
+        if ended is None or self.next_proposal is not None:
+            return False
+        return self.loaded.now < ended + follow_up.WATCH_TIME
 
     @property
     def may_recall(self) -> bool:

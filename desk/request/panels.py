@@ -125,7 +125,9 @@ def build_panel(
     `data` is what was just sent, else the panel's own `draft` fills it; `error` is the
     refusal to show in it.
     """
-    typed = data or _find_draft_reason(draft)
+    typed = data or {}
+    if draft and not data:
+        typed = {"reason": draft.reason, "reason_code": draft.reason_code}
     code = error.code if error else ""
     wording = VERDICT_WORDINGS[verdict]
     edits = None
@@ -216,15 +218,8 @@ def _format_problem(error: DomainError | None, reasons: Sequence[SelectOption]) 
 
 
 def _may_pause_run(loaded: LoadedRequest) -> bool:
-    """Whether the person may pause the run and nothing of it is stopped already."""
     allowed = permissions.has_permission(loaded.person, Permission.PAUSE)
     return allowed and loaded.stopped is None
-
-
-def _find_draft_reason(draft: Draft | None) -> Mapping[str, str]:
-    if draft is None:
-        return {}
-    return {"reason": draft.reason, "reason_code": draft.reason_code}
 
 
 def _find_draft_edits(

@@ -167,7 +167,6 @@ def find_next_request(
 
 
 def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
-    """The sentence about what was recorded, with the end of the recall window."""
     recorded = VERDICT_SPECS[verdict].past_in_full.capitalize()
     sentence = f"{recorded}: request {request.pk}."
     row = ApprovalRequest.with_canaries.get(pk=request.pk)

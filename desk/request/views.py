@@ -156,7 +156,6 @@ def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResp
 
 
 def _render_preview(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
-    """The preview of an edit, beside its fields."""
     if not loaded.able:
         return redirect_to_request(loaded.request.pk)
     panel = preview.build_preview_panel(
