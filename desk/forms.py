@@ -113,8 +113,7 @@ class DecisionForm(forms.Form):
 
     @property
     def meant(self) -> Verdict:
-        """The submitted verdict, also of an invalid form; REJECT for anything unknown,
-        which is harmless."""
+        """The verdict, also of an invalid form; harmless REJECT if unknown."""
         sent = self.data.get("verdict", "")
         return Verdict(sent) if sent in set(Verdict) else Verdict.REJECT
 
@@ -136,8 +135,7 @@ class MessageForm(forms.Form):
 
     @property
     def meant(self) -> str:
-        """The submitted panel, also of an invalid form; a question for anything
-        unknown."""
+        """The panel, also of an invalid form; a question if unknown."""
         sent = self.data.get("panel", "")
         return sent if sent in MESSAGE_PANELS else "ask"
 
@@ -242,8 +240,7 @@ class DraftForm(forms.Form):
 
     @property
     def target(self) -> str:
-        """The panel that the draft belongs to; empty for none, and of an invalid
-        form."""
+        """The panel that the draft belongs to; empty for none, or if invalid."""
         if not self.is_valid():
             return ""
         sent = self.cleaned_data
@@ -251,8 +248,7 @@ class DraftForm(forms.Form):
 
     @property
     def edits(self) -> dict[str, str]:
-        """The edited arguments by field name, as typed; empty unless the verdict is
-        modify."""
+        """The edited arguments by field name; empty unless it is to modify."""
         if self.data.get("verdict") != Verdict.MODIFY:
             return {}
         return {
@@ -317,8 +313,7 @@ class TokenForm(forms.Form):
 
 
 class GuidanceForm(forms.Form):
-    """What reviewers should look at, for a request that a supervisor gives back to
-    them."""
+    """What reviewers should look at, for a request that is given back to them."""
 
     guidance = _build_required_text("Enter guidance for the reviewers.")
 

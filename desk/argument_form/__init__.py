@@ -45,8 +45,7 @@ class ArgumentForm:
         return sum(node.changed for node in self.walk())
 
     def read(self) -> tuple[dict[str, Any], list[FieldError]]:
-        """The edited arguments, and an error for each input that cannot be read as its
-        type."""
+        """The edited arguments, and an error for each unreadable input."""
         wrong: list[FieldError] = []
         return self.root.read(wrong), wrong
 
@@ -88,8 +87,7 @@ def _build_root(sheet: FormContext, args: Mapping[str, Any]) -> GroupField:
 def parse_edits(
     definition: ToolDefinition, args: Mapping[str, Any], sent: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[FieldError]]:
-    """The edited arguments, and an error for each input that cannot be read as its
-    type."""
+    """The edited arguments, and an error for each unreadable input."""
     return build_form(definition, args, sent=sent).read()
 
 

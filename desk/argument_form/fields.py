@@ -32,8 +32,7 @@ class InputOption(NamedTuple):
 
 @dataclass(frozen=True)
 class FieldPlace:
-    """One place in the arguments: its names for inputs, errors and people, its schema,
-    and the proposed value."""
+    """One place in the arguments: its names, its schema and the proposed value."""
 
     sheet: FormContext
     name: str
@@ -94,8 +93,7 @@ class FormField:
 
     @property
     def changed(self) -> bool:
-        """Whether this field itself differs from the proposal, regardless of those
-        inside."""
+        """Whether this field itself differs from the proposal."""
         return False
 
     @property
@@ -120,8 +118,7 @@ class FormField:
         return values.format_value(value)
 
     def format_choice(self, value: Any) -> str:
-        """A value that nobody types, with its unit where it is an amount in minor
-        units."""
+        """A value that nobody types, with the unit of an amount in minor units."""
         if self.minor_unit is None or not isinstance(value, int):
             return values.format_value(value)
         unit = self.minor_unit or "in minor units"
@@ -148,8 +145,7 @@ class FormField:
 
     @cached_property
     def state(self) -> str:
-        """The chosen state. A value typed while the choice was left alone counts as
-        given."""
+        """The chosen state. A value typed beside an untouched choice is given."""
         sent = self.at.sheet.text(self.name + STATE)
         if len(self.states) == 1:
             return self.states[0]

@@ -210,8 +210,7 @@ class ListRow(NamedTuple):
 
 
 def build_field(where: FieldPlace) -> FormField:
-    """The field of a place; locked where an input could not return its value
-    exactly."""
+    """The field of a place; locked where an input could change its value."""
     if why := find_lock_reason(where):
         return LockedField(where, why)
     spec = where.spec

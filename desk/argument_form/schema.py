@@ -50,8 +50,7 @@ class FieldSpec:
 
 
 def build_spec(subschema: Any, root: Mapping[str, Any], value: Any) -> FieldSpec:
-    """The spec of a place that holds `value`; MISSING for a place without a value
-    yet."""
+    """The spec of a place that holds `value`, which is MISSING for none yet."""
     merged, nullable = _merge_schema(subschema, root, value, 0)
     if merged is None:
         return FieldSpec({}, "", nullable=False)

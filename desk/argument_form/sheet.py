@@ -81,15 +81,13 @@ class FormContext:
         return self.sent[name].replace("\r\n", "\n")
 
     def label(self, path: tuple[str, ...], title: Any = None) -> str:
-        """The label of a place: the policy's, the reader's, the schema's title, or its
-        name."""
+        """The place's label: the policy's, the reader's, the schema's, or a name."""
         dotted = ".".join(path)
         known = self.definition.labels.get(dotted) or self.labels.get(dotted)
         return known or (str(title) if title else humanise_name(path[-1]))
 
     def is_hidden(self, path: tuple[str, ...]) -> bool:
-        """Whether only a reveal shows this place, because it or a place around it is
-        sensitive."""
+        """Whether it or a place around it is sensitive: only a reveal shows it."""
         return any(path[: len(name)] == name for name in self._concealed)
 
     def is_money(self, path: tuple[str, ...]) -> bool:

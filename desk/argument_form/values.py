@@ -37,8 +37,7 @@ _AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class BadValue(ValueError):
-    """The typed text is not a value of the argument's type; the message says what to
-    type."""
+    """The typed text has another type than the argument; says what to type."""
 
 
 def format_value(value: Any) -> str:
@@ -53,8 +52,7 @@ def format_value(value: Any) -> str:
 
 
 def loses_characters(value: Any) -> bool:
-    """Whether a browser would change this text, or show it without all its
-    characters."""
+    """Whether a browser would change or hide characters of this text."""
     return isinstance(value, str) and any(
         unicode.is_hidden(char) and char not in "\n\t" for char in value
     )

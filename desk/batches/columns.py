@@ -30,8 +30,7 @@ DOMAIN_PATTERN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
 
 @dataclass(frozen=True)
 class BatchLine:
-    """One member as input to the table: its arguments, its amount and the tags of its
-    view."""
+    """One member as input to the table: its arguments, amount and tags."""
 
     id: str
     subject: Subject
@@ -158,13 +157,11 @@ class BatchTable:
 
     @property
     def span(self) -> int:
-        """The number of cells in a row: the checkbox, the columns, the reasons,
-        Open."""
+        """The cells of a row: the checkbox, the columns, the reasons, Open."""
         return max(len(self.columns), 1) + 3
 
     def with_value(self, place: str) -> Sequence[str]:
-        """The ids of the rows with one value of one column; empty for an unknown
-        place."""
+        """The ids of the rows with one value; empty for an unknown place."""
         values = [value for _, column_values in self.splits for value in column_values]
         return next((value.ids for value in values if value.place == place), ())
 
@@ -191,8 +188,7 @@ def list_differing_paths(
 
 
 def _find_argument_name(path: str, lines: Sequence[BatchLine]) -> str:
-    """Find the argument that contains a path, from the first member that has the
-    path."""
+    """The argument that contains a path, by the first member that has it."""
     names = (line.leaves[path].name for line in lines if path in line.leaves)
     return next(names, "")
 

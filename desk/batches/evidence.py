@@ -121,8 +121,7 @@ def _build_inputs(
     rows: Sequence[ShownBatchRow],
     marks: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The inputs of the page: ids, digests and our own sentences, no text of anybody
-    else."""
+    """The inputs of the page: ids, digests and our own sentences, nothing else."""
     loaded = page.loaded
     person, tool = loaded.person.public_id, loaded.batch.tool
     tokens = page.selection.opened
@@ -150,8 +149,7 @@ def _build_inputs(
 def rebuild_page_evidence(
     person: Person, stored: Mapping[str, Any]
 ) -> RenderedPage | None:
-    """Rebuild the page that this person saw; None when one of its rows no longer
-    exists."""
+    """Rebuild the page that this person saw; None when one of its rows is gone."""
     batch = Batch.objects.select_related("tool").filter(pk=stored["batch"]).first()
     page = _rebuild_page(person, batch, stored) if batch else None
     return _render_evidence(page, stored) if page else None

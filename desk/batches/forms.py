@@ -81,8 +81,7 @@ class BatchForm(forms.Form):
 
     @property
     def armed(self) -> Verdict:
-        """The verdict to arm. Defaults to REJECT, which has no effect on the
-        outside."""
+        """The verdict to arm; REJECT, which has no effect outside, if unknown."""
         name = self.argument
         return Verdict(name) if name in set(VERDICTS) else Verdict.REJECT
 
@@ -118,8 +117,7 @@ class BatchForm(forms.Form):
 
     @property
     def before(self) -> dict[str, str]:
-        """The mark that each row with a reported change had before it; empty for a row
-        that joined."""
+        """The mark before its change of each changed row; empty if it joined."""
         pairs = (text.partition("~") for text in self._list("before", 80))
         return {request: mark for request, _, mark in pairs}
 

@@ -112,8 +112,7 @@ class BatchCost:
 
 
 def sum_costs(definition: ToolDefinition, read: Iterable[Any]) -> list[BatchCost]:
-    """Sum the costs. `read` holds the reader's facts of each member, as rules see
-    them."""
+    """Sum the costs. `read` has the reader's facts of each member."""
     members = [reading if isinstance(reading, Mapping) else {} for reading in read]
     costs = []
     for name in definition.cost_facts:

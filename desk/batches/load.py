@@ -30,8 +30,7 @@ OPEN_STATUSES = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
 def select_visible_batches(person: Person) -> QuerySet[Batch]:
-    """Select the batches of the person's queues, or all batches for a role that sees
-    all."""
+    """The batches of the person's queues, or all for a role that sees all."""
     batches = Batch.objects.select_related("tool", "queue")
     if permissions.has_permission(person, Permission.SEE_ALL):
         return batches
@@ -66,14 +65,12 @@ class LoadedBatch:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to decide here: it was decided, or too few members
-        are left."""
+        """Whether it was decided, or too few members are left."""
         return not self.waits or len(self.members) < MIN_MEMBERS
 
     @cached_property
     def why_not(self) -> str:
-        """Why this person may not decide the batch, from the operation's own check;
-        empty when they may."""
+        """Why this person may not decide it, by the operation's check; or empty."""
         if not self.waits:
             return "This batch has already been decided."
         return self.why_not_admitted

@@ -53,8 +53,7 @@ def redirect_to_batch(request: HttpRequest, pk: str) -> HttpResponse:
 def render_foot(
     request: HttpRequest, page: BatchPage, *, status: int = 200
 ) -> HttpResponse:
-    """Render the sum, the verdict buttons and the panel; the rows on the screen
-    stay."""
+    """Render the sum, the verdict buttons and the panel, without the rows."""
     template = htmx.choose_template(request, TEMPLATE, "decide")
     return render(request, template, {"page": page}, status=status)
 

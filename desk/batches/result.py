@@ -41,26 +41,6 @@ class BatchVerdict:
     as_seen_url: str  # empty when there is none, or the person may not open it
 
 
-def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
-    """Find the verdict, in two queries; None if nobody decided the batch."""
-    votes = Decision.objects.filter(
-        request__in=[member.id for member in loaded.members],
-        authority__batch=loaded.batch.pk,
-    )
-    vote = votes.order_by("pk").first()
-    if vote is None:
-        return None
-    word = VERDICT_SPECS[Verdict(vote.verdict)].label
-    view = vote.authority.get("view")
-    opens = (
-        view
-        and snapshots.select_openable_decisions(loaded.person)
-        .filter(pk=vote.pk)
-        .exists()
-    )
-    return BatchVerdict(word, snapshots.build_snapshot_url(vote) if opens else "")
-
-
 @dataclass(frozen=True, slots=True)
 class BatchItemResult:
     id: str
@@ -86,7 +66,18 @@ class BatchResultPage:
 
     @cached_property
     def given(self) -> BatchVerdict | None:
-        return find_batch_verdict(self.loaded)
+        """The verdict, in two queries; None if nobody decided the batch."""
+        votes = Decision.objects.filter(
+            request__in=[member.id for member in self.loaded.members],
+            authority__batch=self.id,
+        )
+        vote = votes.order_by("pk").first()
+        if vote is None:
+            return None
+        openable = snapshots.select_openable_decisions(self.loaded.person)
+        opens = vote.authority.get("view") and openable.filter(pk=vote.pk).exists()
+        url = snapshots.build_snapshot_url(vote) if opens else ""
+        return BatchVerdict(VERDICT_SPECS[Verdict(vote.verdict)].label, url)
 
     @property
     def title(self) -> tuple[SentencePart, ...]:
@@ -103,8 +94,7 @@ class BatchResultPage:
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
-        """The facts that the policy lists and that some item has: position and
-        heading."""
+        """The listed facts that some item has: position and heading."""
         definition = self.loaded.definition
         labels = (
             columns.format_policy_label(definition, name)
@@ -267,8 +257,7 @@ def _format_label(member: BatchMember, subject: Subject) -> str:
 
 
 def _format_failure_note(execution: Execution | None) -> str:
-    """Format the tool's message about a failure: untrusted text, to be printed as
-    such."""
+    """The tool's message about a failure: untrusted text."""
     if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
         return ""
     return ": ".join(part for part in (execution.code, execution.detail) if part)

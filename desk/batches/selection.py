@@ -194,15 +194,13 @@ class TickedRows:
 
     @cached_property
     def in_vain(self) -> list[Shortage]:
-        """The shortages of the ticked requests that too few people could decide once
-        they are escalated."""
+        """The shortages of ticked requests that too few could decide then."""
         lacking = (self.loaded.shortages.get(pk) for pk in self.ids)
         return [shortage for shortage in lacking if shortage]
 
     @property
     def why_not_escalate(self) -> str:
-        """The sentence on the requests that cannot be escalated; empty when all can
-        be."""
+        """The sentence on those that cannot be escalated; empty without any."""
         if not self.in_vain:
             return ""
         many, of = len(self.in_vain), len(self.ids)

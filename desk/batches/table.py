@@ -80,8 +80,7 @@ MAX_SPLIT_VALUES = 8  # of a column by which a batch can be split
 
 
 def build_table(lines: Sequence[BatchLine], varying: Sequence[str]) -> BatchTable:
-    """Build the table of similar members, which all have the same tool. Runs no
-    query."""
+    """Build the table of similar members of one tool. Runs no query."""
     if not lines:  # of a batch that was dissolved
         return BatchTable((), (), (), (), (), ())
     arguments = [
@@ -154,8 +153,7 @@ def _build_splits(
 def compute_total_and_largest(
     amounts: Iterable[Money | None],
 ) -> tuple[Money | None, Money | None]:
-    """Compute the sum and the largest of amounts in one currency; None without
-    money."""
+    """The sum and the largest of amounts in one currency; None without money."""
     known = [amount for amount in amounts if amount is not None]
     if not known:
         return None, None

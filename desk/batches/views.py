@@ -164,8 +164,7 @@ def batch_live(request: HttpRequest, pk: str) -> HttpResponse:
 @require_safe
 @htmx.vary_on_htmx
 def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
-    """Regions R1 to R3 of one row, in its place; without htmx the page with this row
-    open."""
+    """Regions R1 to R3 of one row in its place, or the page with this row open."""
     loaded = load_requested_batch(request, pk)
     peek = load_peek(loaded, item)
     page = build_page(loaded, BatchSelection(open_now=(item,)))

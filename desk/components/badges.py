@@ -61,8 +61,7 @@ class Badges:
 
 @dataclass(frozen=True, slots=True)
 class BadgeUpdate:
-    """One person's numbers, and when each of the newest requests was opened, oldest
-    first."""
+    """One person's numbers, and when each of the newest requests was opened."""
 
     badges: Badges
     opened: list[datetime]

@@ -49,8 +49,7 @@ SELECT clock_timestamp(),
 
 @dataclass(frozen=True, slots=True)
 class IncidentBanner:
-    """One open incident as a banner; `where` is the queue's title, empty for every
-    queue."""
+    """One open incident; `where` is the queue's title, empty for every queue."""
 
     queue: int | None
     where: str
@@ -78,8 +77,7 @@ class SwitchBanner:
 
 @dataclass(frozen=True, slots=True)
 class DeskStatus:
-    """The database's clock, and the alarms, incidents and switches open at that
-    moment."""
+    """The database's clock, and what is open at that moment."""
 
     now: datetime
     alarms: int = 0  # open in any queue, counted up to the limit of a badge
@@ -160,8 +158,7 @@ class IncidentsPage:
 
     @property
     def offered(self) -> dict[str, str]:
-        """The choices of the form by value: each queue that is not frozen yet, and
-        every queue."""
+        """The form's choices by value: queues not frozen yet, and every queue."""
         every = {EVERY_QUEUE_VALUE: EVERY_QUEUE_TITLE} if self.every else {}
         return every | {str(queue.pk): queue.title for queue in self.queues}
 

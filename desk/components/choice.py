@@ -144,8 +144,7 @@ def find_shortage(
     votes: CountedVotes,
     people: Sequence[Voter],
 ) -> Shortage | None:
-    """The people who would be missing if this person escalated the request; None when
-    there would be enough."""
+    """The people who would be missing after an escalation; None if there are enough."""
     return voters.find_shortage_without(
         build_escalated_steps(version, [step for step, _ in votes]),
         people,

@@ -119,8 +119,7 @@ def _find_vote_ending(
 
 
 def _find_request_ending(row: Any) -> Ending | None:
-    """How the request of a vote that stood ended without its effect, or how the effect
-    was reversed."""
+    """How the request of a vote that stood ended without its effect."""
     if row is None or row.settled_at is None:
         return None
     if row.status == RequestStatus.REJECTED:

@@ -92,14 +92,12 @@ class PageFrame:
 
     @property
     def unread(self) -> bool:
-        """Whether nothing runs because the note beside the database cannot be read from
-        disk."""
+        """Whether nothing runs because the note on disk cannot be read."""
         return restore_epochs.last_status.why == restore_epochs.DISK_ERROR
 
     @cached_property
     def standstill(self) -> StandstillState | None:
-        """The late executions and sweeps; None when all run, or for a person not signed
-        in."""
+        """The late executions and sweeps; None when all run."""
         known = standstills.known
         if self.person is None or not (known.effects or known.sweeps):
             return None
@@ -107,8 +105,7 @@ class PageFrame:
 
     @property
     def log_stall(self) -> StandstillState | None:
-        """The log that an open transaction holds back; None otherwise, and for a person
-        who may not see alarms."""
+        """The log that an open transaction holds back; None otherwise."""
         known = standstills.known
         return known if known.log and self.sees_alarms else None
 
@@ -171,8 +168,7 @@ class PageFrame:
 
     @property
     def keys(self) -> str:
-        """The shortcuts for the script: empty for the defaults, `off`, or the person's
-        own as JSON."""
+        """The shortcuts for the script: empty for the defaults, `off`, or JSON."""
         keys = self.prefs.keys
         if not keys.on:
             return "off"
@@ -245,8 +241,7 @@ def desk(request: HttpRequest) -> Mapping[str, Any]:
 
 
 def get_frame(request: HttpRequest) -> PageFrame:
-    """The frame of this request; always the same object, so that its queries run
-    once."""
+    """The frame of this request, always the same object."""
     frame: PageFrame | None = getattr(request, "desk", None)
     if frame is None:
         frame = request.desk = PageFrame(request)  # type: ignore[attr-defined]

@@ -41,8 +41,7 @@ class HoldStatus:
 
     @property
     def key(self) -> str:
-        """A text that changes whenever the page must show something else about the
-        hold."""
+        """A text that changes whenever what the page shows of it does."""
         until = f"{self.until.timestamp():.0f}" if self.until else ""
         flags = self.declined_by, self.own, self.asked, self.offered, self.offered_to
         return "".join(str(int(bool(flag))) for flag in flags) + until
@@ -86,8 +85,7 @@ def _is_open_to(person: Person, request: ApprovalRequest) -> bool:
 
 
 def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:
-    """The sentence for a person whose hold somebody else ended; empty for everybody
-    else."""
+    """The sentence for the person whose hold somebody else ended; or empty."""
     hold = _find_hold(request)
     if hold is None or hold.lost_by_id != person.pk:
         return ""
@@ -120,8 +118,7 @@ def _is_own_run(person: Person, request: ApprovalRequest) -> bool:
 
 
 def may_break_hold(person: Person, request: ApprovalRequest) -> bool:
-    """Whether this person may end another's hold, by the rule of `take.break_hold`: a
-    supervisor of the queue."""
+    """Whether this person may end another's hold: a supervisor of the queue."""
     supervises = permissions.find_deciding_role(person) is Role.SUPERVISOR
     return supervises and request.queue_id in permissions.queues_of(person)
 

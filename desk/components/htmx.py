@@ -30,8 +30,7 @@ def choose_template(request: HttpRequest, template: str, name: str) -> str:
 def vary_on_htmx(
     view: Callable[Concatenate[HttpRequest, _Args], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, _Args], HttpResponse]:
-    """A decorator for views whose response differs for htmx: caches must not mix the
-    two."""
+    """Mark responses that differ for htmx, so that caches do not mix the two."""
 
     @wraps(view)
     def wrapped(

@@ -55,8 +55,7 @@ FROM unnest(%s::text[]) AS one (agent)
 
 @dataclass(frozen=True, slots=True)
 class InFlightCounts:
-    """How many executions are queued or running, and how many requests wait for
-    people."""
+    """Executions queued or running, and requests that wait for people."""
 
     queued: int = 0
     running: int = 0

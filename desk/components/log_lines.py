@@ -91,8 +91,7 @@ def _filter_own(person: Person) -> Q:
 
 
 def filter_others_votes(person: Person) -> Q:
-    """The condition for records that would reveal another person's vote on an open
-    request."""
+    """The condition for records that reveal another's vote on an open request."""
     unsettled = ApprovalRequest.objects.filter(pk=OuterRef("request"), status__in=OPEN)
     votes = Q()
     for prefix in VOTE_KIND_PREFIXES:
@@ -268,8 +267,7 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
 
 
 def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]:
-    """A request's first `MOST_HISTORY` records, oldest first, in at most seven
-    queries."""
+    """A request's first `MOST_HISTORY` records, in at most seven queries."""
     rows = list(select_request_records(person, request)[:MOST_HISTORY])
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     endings = _list_endings(person, rows, leaves, _load_decisions(rows))

@@ -224,8 +224,7 @@ def _format_scope(scope: object) -> str:
 
 
 def find_answer_code(leaf: Mapping[str, Any]) -> str:
-    """The failure code that a tool or its agent gave: untrusted text; empty for other
-    records."""
+    """The failure code of a tool or its agent: untrusted text; empty for others."""
     data = leaf["data"] or {}
     return str(data.get("code") or "") if leaf["kind"] in FOREIGN_CODE_KINDS else ""
 

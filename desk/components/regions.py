@@ -96,7 +96,6 @@ class Regions:
         self.older = since
         self.revision: Revision = sealed.revision
         self.action_hash = self.revision.action_hash
-        self.tier = sealed.tier
         self.agent, self.thread = self.proposal.agent, self.proposal.thread
         self.proposed_at: datetime = self.revision.created_at
         self.policy = sealed.policy.number
@@ -107,8 +106,7 @@ class Regions:
 
     @property
     def reading(self) -> Mapping[str, Any]:
-        """The reading that the page compares with: the newer one, else the revision's
-        own."""
+        """The reading that the page compares with: the newer one, if any."""
         newer = self.newer_reading
         reading: Mapping[str, Any] = newer.reading if newer else self.revision.reading
         return reading
@@ -152,8 +150,7 @@ class Regions:
 
     @cached_property
     def since(self) -> VersionChanges | None:
-        """What differs from the version that the person read before; None without
-        one."""
+        """What differs from the version that the person read before, if any."""
         older = self.older
         if older is None:
             return None
@@ -206,7 +203,7 @@ class Regions:
     @property
     def floor_said(self) -> str:
         """Why a person is asked when no rule matched."""
-        return FLOOR_REASONS.get(Tier(self.tier), "Policy requires approval.")
+        return FLOOR_REASONS.get(Tier(self.sealed.tier), "Policy requires approval.")
 
     @property
     def policy_url(self) -> str:
@@ -254,8 +251,7 @@ class Regions:
 
     @property
     def written_for(self) -> str:
-        """`written for version 1 (899.00)`; empty where the words are for this
-        version."""
+        """`written for version 1 (899.00)`; empty if for this version."""
         first = self._written_for
         if first is None:
             return ""

@@ -38,8 +38,7 @@ PENDING_WORD = REQUEST_SPECS[RequestStatus.PENDING].label
 
 @dataclass(frozen=True, slots=True)
 class StateLabel:
-    """A state as the strip, a row or the outcome shows it: icon, words and what
-    follows."""
+    """A state as the strip, a row or the outcome shows it."""
 
     key: str
     word: str
@@ -54,8 +53,7 @@ class StateLabel:
 
     @property
     def until_said(self) -> str:
-        """The time left when the page was made, for browsers without the counting
-        script."""
+        """The time left when the page was made, for a browser without script."""
         return self.until_words.replace("{}", format_duration(self.left))
 
 
@@ -198,8 +196,7 @@ def _is_delayed(execution: Execution) -> bool:
 
 
 def build_execution_state(execution: Execution | None) -> StateLabel:
-    """The state of an authorized effect; None is an execution that does not exist
-    yet."""
+    """The state of an authorized effect; None does not exist yet."""
     if execution is None:
         return StateLabel("authorized", "Authorized, not started", quarters=1)
     status = ExecutionStatus(execution.status)

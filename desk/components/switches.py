@@ -92,8 +92,7 @@ def list_agent_switches(
 
 
 def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBanner]:
-    """The stops and pauses in force over one action that this person may see, newest
-    first."""
+    """The stops and pauses over one action that this person may see, newest first."""
     agent, thread, tool = action
     over = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
     over |= Q(scope=Scope.TOOL, key=tool)
@@ -171,8 +170,7 @@ def _name_author(row: Stop, names: dict[str, str]) -> str:
 
 
 def _may_lift(person: Person, row: Stop) -> bool:
-    """Not for a person's own stop, and not for the person who already asked
-    (`stops.lift`)."""
+    """Not a person's own stop, nor one that they asked to lift (`stops.lift`)."""
     of_mine = row.scope == Scope.REVIEWER and row.key == person.public_id
     return not of_mine and row.lift_asked_by != person.public_id
 
@@ -200,8 +198,7 @@ def _concerns_person(person: Person, row: Stop | SwitchBanner, seen: set[str]) -
 
 
 def _find_seen_keys(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
-    """The keys of those of these agents and runs of which this person may see
-    something."""
+    """The keys of these agents and runs of which this person may see something."""
     named = [row for row in rows if row.scope in {Scope.AGENT, Scope.THREAD}]
     if not named:
         return set()

@@ -104,9 +104,9 @@ def _load_newest_reversals(effects: Collection[str]) -> Mapping[str, Reversal]:
     if not effects:
         return {}
     rows = Reversal.objects.filter(execution__in=effects).order_by("at")
-    newest = rows.select_related("proposal__request")
-    executions = newest.prefetch_related("proposal__executions__grant")
-    return {row.execution_id: row for row in executions}
+    rows = rows.select_related("proposal__request")
+    rows = rows.prefetch_related("proposal__executions__grant")
+    return {row.execution_id: row for row in rows}
 
 
 def _may_propose(

@@ -84,8 +84,7 @@ class ApprovalsRegion:
 
     @cached_property
     def policy_change(self) -> PolicyChange | None:
-        """What a policy change since the proposal means for it; None without one, and
-        once the request is decided."""
+        """What a later policy means for it; None without, and once decided."""
         loaded = self.loaded
         if not loaded.waiting:
             return None

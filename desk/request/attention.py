@@ -157,8 +157,7 @@ def find_attention_check(
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswers:
-    """What a page asked beside the verdict, how it was answered, and the refusal of a
-    wrong answer."""
+    """What a page asked, how it was answered, and the refusal of a wrong answer."""
 
     check: AttentionCheck | None
     record: Mapping[str, Any]

@@ -26,8 +26,7 @@ PAGE_CHANGED_TEXT = "This page has changed since you opened it."
 
 @dataclass(frozen=True, slots=True)
 class ChangeBanner:
-    """What changed while the reader was reading, as a table of what they read and what
-    is current."""
+    """What changed while the reader was reading: what they read, and what is."""
 
     title: str
     note: str
@@ -124,6 +123,5 @@ class Banners:
 
     @property
     def restored(self) -> bool:
-        """Whether it came back with a backup and may already have been decided or
-        run."""
+        """Whether it came back with a backup and may have been decided or run."""
         return uncertain.may_have_run(self.loaded.request)

@@ -38,8 +38,7 @@ class EditComparison:
 
 
 class PreviewLine(NamedTuple):
-    """One sentence of a preview and its code; `loud` ones are announced to screen
-    readers."""
+    """One sentence of a preview; screen readers are told `loud` ones."""
 
     code: str
     text: str

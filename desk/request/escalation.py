@@ -42,8 +42,7 @@ class EscalationPanel:
 
 
 def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
-    """The panel for a supervisor of the queue; None unless the request was escalated
-    and still waits."""
+    """The panel for a supervisor; None unless it was escalated and still waits."""
     sealed, request = loaded.sealed, loaded.request
     handed_up = sealed.cause in ESCALATION_CAUSES or sealed.escalated_by
     if not (loaded.waiting and handed_up and _may_supervise(loaded)):
@@ -101,8 +100,7 @@ MOST_NAMES = 4  # people listed by name
 def describe_supervisors(
     request: ApprovalRequest, person: Person, now: datetime
 ) -> str:
-    """The supervisors an escalation would ask, those on call first; in two
-    queries."""
+    """The supervisors an escalation asks, those on call first; two queries."""
     rows = holding.select_supervisors(request).exclude(pk=person.pk)
     people = list(rows.select_related("preferences").order_by("username"))
     if not people:

@@ -232,8 +232,7 @@ class OutcomeLink:
 
 
 def may_recall(loaded: LoadedRequest) -> bool:
-    """Whether this person can still recall the approval, by the rule of
-    `recall_approval`."""
+    """Whether this person can recall the approval, by `recall_approval`'s rule."""
     until = loaded.request.recall_until
     if until is None:
         return False

@@ -52,8 +52,7 @@ MESSAGE_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class ConversationLine:
-    """One note or message, to be printed as plain text. `who` is empty for the
-    agent's."""
+    """One note or message, printed as plain text. `who` is empty for agents."""
 
     what: str
     who: str

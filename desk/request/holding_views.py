@@ -37,8 +37,7 @@ from .responses import load_requested, redirect_to_request
 @require_POST
 @htmx.vary_on_htmx
 def hold(request: HttpRequest, pk: str) -> HttpResponse:
-    """Take the hold and read the business state again; with `beat` only renew the
-    hold."""
+    """Take the hold and read the business state again; `beat` only renews it."""
     loaded = load_requested(request, pk)
     beat = request.POST.get("beat")
     if loaded.able and not beat:

@@ -50,8 +50,7 @@ from ..components.states import ApprovalTally, EndedParent, SameAction, StateLab
 
 @dataclass
 class LoadedRequest:
-    """A request, its current version, votes, execution and stop, loaded once for one
-    person."""
+    """A request and all that its page needs, loaded once for one person."""
 
     person: Person
     request: ApprovalRequest
@@ -170,8 +169,7 @@ class LoadedRequest:
 
     @cached_property
     def same_actions(self) -> list[SameAction]:
-        """Earlier proposals of the action in its run, while people are asked. One
-        query."""
+        """Earlier proposals of the action in its run, if it waits. One query."""
         if not self.waiting:
             return []
         revision = self.sealed.revision
@@ -184,8 +182,7 @@ class LoadedRequest:
 
     @cached_property
     def lost(self) -> str:
-        """The sentence about a hold that this person lost, while the request can be
-        decided."""
+        """The sentence about a hold that this person lost, while it waits."""
         return (
             components_holding.describe_lost_hold(self.person, self.request)
             if self.waiting
@@ -197,8 +194,7 @@ class LoadedRequest:
         return "" if etag.endswith(".1") else self.lost
 
     def answered_since(self, etag: str) -> str:
-        """What became of this person's offer, unless the page with this ETag says it
-        already."""
+        """What became of the offer, unless the page with this ETag says it."""
         shown = etag.split(".")[-3:-2] or [""]
         return "" if shown[0].startswith("1") else self.holding.answer
 
@@ -214,8 +210,7 @@ class LoadedRequest:
 
     @cached_property
     def why_not(self) -> str:
-        """Why this person may not decide now, by the operation's own check; empty if
-        they may."""
+        """Why this person may not decide now, by the operation's check; or empty."""
         if not self.waiting:
             return self.state.word
         return permissions.describe_why_cannot_decide(

@@ -125,8 +125,7 @@ def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
 
 
 def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
-    """Somebody else holds it: until when, and what this person can do in the
-    meantime."""
+    """Until when somebody else holds it, and what this person can do."""
     hold = loaded.holding
     if loaded.why_not:
         yield from _describe_read_only(loaded)
@@ -181,8 +180,7 @@ def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
 
 
 def _describe_canary(canary: Canary) -> Iterator[str]:
-    """Whether the reviewer caught the planted defect, what it was and where the page
-    shows it."""
+    """Whether the defect was caught, what it was and where the page shows it."""
     defect = BY_KIND[DefectKind(canary.defect)]
     yield {
         True: "You caught it.",
@@ -283,8 +281,7 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
 
 
 def _format_result(execution: Execution | None) -> str:
-    """What the tool, its service or a verifier said, as text: untrusted, to be printed
-    as such."""
+    """What the tool, its service or a verifier said: untrusted text."""
     if execution is None or follow_up.is_refused_by_counterseal(execution):
         return ""
     if execution.result_shown is not None:
@@ -311,8 +308,7 @@ class OutcomeRegion:
 
     @cached_property
     def panel(self) -> OutcomePanel:
-        """What happened, what did not and what can be done, or that the screen is out
-        of date."""
+        """What happened and can be done, or that the screen is out of date."""
         if self.regions.target_moved:
             return _build_stale_state_panel(self.loaded)
         if not self.regions.moved:

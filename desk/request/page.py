@@ -50,8 +50,7 @@ QUERIED = (
 
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """One request as this person may see it now. Each part loads what is printed of
-    it, and no more."""
+    """One request as this person may see it; each part loads what it prints."""
 
     loaded: LoadedRequest
     screen: Screen

@@ -95,8 +95,7 @@ class VerdictPanel:
 
     @property
     def focus(self) -> str:
-        """The selector that gets the focus: what is wrong, else the heading, never a
-        button."""
+        """The selector that gets the focus: what is wrong, else the heading."""
         if self.check_error:
             return "#id_written" if self.written else "#question"
         if self.reason_error:
@@ -241,8 +240,7 @@ def build_edit_form(
     sent: Mapping[str, str] | None,
     errors: Sequence[FieldError] = (),
 ) -> ArgumentForm | None:
-    """The form of the proposed arguments, with what was `sent`; None where the tool is
-    not registered."""
+    """The form of the arguments, with what was `sent`; None without a tool."""
     tool = loaded.revision.tool
     if tool is None:
         return None
