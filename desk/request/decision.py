@@ -23,7 +23,6 @@ from . import attention, history, messages, reading_time
 from .attention import SentAnswers
 from .load import LoadedRequest
 from .messages import PanelButton
-from .reading_time import ReadingTimeFloor
 from .regions import RenderedRegions
 
 
@@ -76,7 +75,7 @@ class DecisionRegion:
         return f"{left.why_not_approve} {left.why_not_escalate}".strip()
 
     @cached_property
-    def floor(self) -> ReadingTimeFloor | None:
+    def floor(self) -> datetime | None:
         """The minimum reading time that is left."""
         return reading_time.find_floor(self.regions)
 

@@ -5,7 +5,6 @@ A commit that comes too soon is refused once; the second try is accepted and fla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from journal.errors import DomainError, TooFast
@@ -22,25 +21,16 @@ from .regions import RenderedRegions
 FAST = "fast"  # the warning, and the flag of a decision that insisted
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingTimeFloor:
-    """The minimum reading time: until when a commit must be repeated, and its
-    seconds."""
-
-    until: datetime
-    seconds: int
-
-
-def find_floor(regions: RenderedRegions) -> ReadingTimeFloor | None:
-    """The minimum reading time of the page on the screen; None once it is over, and for
-    a reviewer who was warned already."""
+def find_floor(regions: RenderedRegions) -> datetime | None:
+    """Until when a commit must be repeated; None once the minimum reading time is over,
+    and for a reviewer who was warned already."""
     loaded, screen = regions.loaded, regions.screen
     seconds = _compute_floor_seconds(loaded, Risk(loaded.sealed.risk))
     until = regions.opened + timedelta(seconds=seconds)
     warned = screen.before.warned if screen.before else ()
     if until <= loaded.now or FAST in {screen.warned, *warned}:
         return None
-    return ReadingTimeFloor(until, seconds)
+    return until
 
 
 def find_haste_refusal(
