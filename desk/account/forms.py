@@ -95,23 +95,23 @@ class KeysForm:
     def places(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """The actions by the page they work on, with the errors of their keys."""
         return [
-            (where, [self._row(one) for one in members])
+            (where, [self._row(choice) for choice in members])
             for where, members in shortcuts.group_shortcuts(self.mine)
         ]
 
-    def _row(self, one: PersonalShortcut) -> dict[str, Any]:
-        return {"choice": one, "error": self.errors.get(one.shortcut.key, "")}
+    def _row(self, choice: PersonalShortcut) -> dict[str, Any]:
+        return {"choice": choice, "error": self.errors.get(choice.shortcut.key, "")}
 
 
 def _read_typed_keys(data: Mapping[str, str]) -> dict[str, str]:
     """Read the typed key by its default key; an empty field means the default."""
-    found = {}
-    for one in shortcuts.list_shortcuts({}):
-        typed = data.get(one.field, "").strip().lower()[:8]
-        if typed and not one.shortcut.fixed:
-            chord = CHORD_PREFIX if one.shortcut.key.startswith(CHORD_PREFIX) else ""
-            found[one.shortcut.key] = chord + typed
-    return found
+    keys = {}
+    for choice in shortcuts.list_shortcuts({}):
+        typed = data.get(choice.field, "").strip().lower()[:8]
+        if typed and not choice.shortcut.fixed:
+            chord = CHORD_PREFIX if choice.shortcut.key.startswith(CHORD_PREFIX) else ""
+            keys[choice.shortcut.key] = chord + typed
+    return keys
 
 
 MAIL_CHOICES = [
@@ -125,23 +125,23 @@ TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
 def _build_number(label: str, most: int) -> forms.IntegerField:
-    said = f"Enter a whole number from 1 to {most}."
+    message = f"Enter a whole number from 1 to {most}."
     kinds = ("required", "invalid", "min_value", "max_value")
     return forms.IntegerField(
         label=label,
         min_value=1,
         max_value=most,
-        error_messages=dict.fromkeys(kinds, said),
+        error_messages=dict.fromkeys(kinds, message),
     )
 
 
 def _build_time(label: str, *, required: bool = True) -> forms.TimeField:
-    said = "Enter a time of day, such as 08:00."
+    message = "Enter a time of day, such as 08:00."
     return forms.TimeField(
         label=label,
         required=required,
         widget=TIME_WIDGET,
-        error_messages=dict.fromkeys(("required", "invalid"), said),
+        error_messages=dict.fromkeys(("required", "invalid"), message),
     )
 
 
@@ -232,14 +232,14 @@ class NotificationsForm(forms.Form):
     def shape(self) -> NotificationPreferences:
         """The valid form as a preference. What is chosen for a channel that this
         installation does not have now is kept."""
-        said = dict(self.cleaned_data)
+        values = dict(self.cleaned_data)
         chosen = {
-            channel: {risk: said.pop(f"{channel}-{risk}") for risk in Risk}
+            channel: {risk: values.pop(f"{channel}-{risk}") for risk in Risk}
             for channel, _ in self.channels
         }
-        desk = {risk: said.pop(f"desk-{risk}") for risk in Risk}
+        desk = {risk: values.pop(f"desk-{risk}") for risk in Risk}
         if not self.has_phone:
-            said.pop("phone")
+            values.pop("phone")
         return NotificationPreferences.model_validate(
-            {**self.now.model_dump(), **said, **chosen, "desk": desk}
+            {**self.now.model_dump(), **values, **chosen, "desk": desk}
         )

@@ -94,7 +94,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
     form = NotificationsForm(
         preferences.load_preferences(who).notifications,
         request.POST or None,
-        channels=[(one.name, one.title) for one in channels],
+        channels=[(channel.name, channel.title) for channel in channels],
     )
     if form.is_valid():
         preferences.save_preferences(person=who, notifications=form.shape)
@@ -103,7 +103,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "address": who.email,
-        "reached": [(one, one.find_address(who)) for one in channels],
+        "reached": [(channel, channel.find_address(who)) for channel in channels],
         **_build_push_context(who),
         "decides": role is not None,
         "supervises": role is Role.SUPERVISOR,
@@ -157,7 +157,7 @@ def remove_browser(request: HttpRequest, pk: int) -> HttpResponse:
 def send_test(request: HttpRequest) -> HttpResponse:
     """Send a test message to the person, the same way as every other message."""
     who, asked = require_person(request), request.POST.get("channel", "email")
-    known = {one.name: one for one in registry.list_personal_channels()}
+    known = {channel.name: channel for channel in registry.list_personal_channels()}
     channel = known.get(asked)
     if channel is None:
         raise NotFound
@@ -206,7 +206,7 @@ def _describe_undo() -> str:
     """How long the active policy lets an approval be undone: `5 s to 10 s`."""
     policy = active.find_active_policy()
     windows = active.load_document(policy).recall.values() if policy else ()
-    seconds = {timedelta(seconds=one) for one in windows if one}
+    seconds = {timedelta(seconds=window) for window in windows if window}
     ends = sorted({min(seconds), max(seconds)}) if seconds else []
     return " to ".join(map(format_duration, ends))
 

@@ -42,11 +42,11 @@ def annotate_goes_on(runs: QuerySet[Thread], slug: str, now: datetime) -> QueryS
         Q(status__in=IN_FLIGHT) | Q(finished_at__gt=since), **theirs
     )
     left = Checkpoint.objects.filter(created_at__gt=since, thread=OuterRef("pk"))
-    found = Q(started_at__gt=since) | Q(Exists(proposed)) | Q(Exists(asked))
-    found |= Q(Exists(performed)) | Q(Exists(left))
+    is_active = Q(started_at__gt=since) | Q(Exists(proposed)) | Q(Exists(asked))
+    is_active |= Q(Exists(performed)) | Q(Exists(left))
     newest = Proposal.objects.filter(**own).order_by("-created_at")
     return runs.annotate(
-        goes_on=ExpressionWrapper(found, output_field=BooleanField()),
+        goes_on=ExpressionWrapper(is_active, output_field=BooleanField()),
         under_way=ExpressionWrapper(
             Q(Exists(asks)) | Q(Exists(runs_now)), output_field=BooleanField()
         ),

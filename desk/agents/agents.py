@@ -62,36 +62,38 @@ class AgentHistory:
 
 
 def build_history(
-    person: Person, mine: QuerySet[Proposal], now: datetime
+    person: Person, visible: QuerySet[Proposal], now: datetime
 ) -> AgentHistory:
     """Build the history of the proposals in `mine`, with two queries and those for the
     rows of the newest that went wrong."""
-    newest = mine.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
-    found = _annotate_outcome(
+    newest = visible.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
+    proposals = _annotate_outcome(
         Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_HISTORY])
     )
     rows = list(
-        found.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
+        proposals.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
     )
     counts: dict[str, int] = {}
-    for said, _, n in rows:
-        counts[said] = counts.get(said, 0) + n
-    wrong = found.filter(Q(said__in=FAILURE_WORDS) | Q(near_miss=True)).order_by(
+    for word, _, n in rows:
+        counts[word] = counts.get(word, 0) + n
+    wrong = proposals.filter(Q(said__in=FAILURE_WORDS) | Q(near_miss=True)).order_by(
         "-created_at"
     )
     return AgentHistory(
         read=sum(counts.values()),
         figures=[
-            (FAILURE_WORDS[one], counts[one]) for one in FAILURE_WORDS if one in counts
+            (FAILURE_WORDS[word], counts[word])
+            for word in FAILURE_WORDS
+            if word in counts
         ],
         near_misses=sum(n for _, missed, n in rows if missed),
         newest=steps.list_proposal_rows(person, wrong[:MAX_SHOWN], now),
     )
 
 
-def _annotate_outcome(found: QuerySet[Proposal]) -> QuerySet[Any]:
+def _annotate_outcome(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
     missed = Sighting.objects.filter(execution__proposal=OuterRef("pk"), near_miss=True)
-    rows: QuerySet[Any] = annotate_status(found).annotate(near_miss=Exists(missed))
+    rows: QuerySet[Any] = annotate_status(proposals).annotate(near_miss=Exists(missed))
     return rows
 
 
@@ -196,10 +198,10 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
     Raises NotFound for an agent that this person may not see.
     """
     agent = load_agent(person, slug)
-    mine = visibility.select_visible_proposals(person).filter(agent=slug)
+    visible = visibility.select_visible_proposals(person).filter(agent=slug)
     held = components_switches.list_agent_switches(person, slug)
     waiting = _count_waiting(person, slug)
-    every = _select_visible_runs(person, agent, mine)
+    every = _select_visible_runs(person, agent, visible)
     runs = _list_runs(every, slug, now)
     modes = _compute_run_modes(agent, held, runs)
     return AgentPage(
@@ -210,8 +212,8 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         limits=_build_limits(person, slug, now),
         keys=_build_key_summary(agent, now),
         tools=_list_tools(agent.tools),
-        outcomes=_count_todays_outcomes(mine, now),
-        history=build_history(person, mine, now),
+        outcomes=_count_todays_outcomes(visible, now),
+        history=build_history(person, visible, now),
         runs=[_build_run_row(agent, run, waiting, modes[run.name]) for run in runs],
         not_over=every.filter(status=ThreadStatus.RUNNING).count(),
         switches=held,
@@ -222,7 +224,7 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
 
 
 def _compute_agent_modes(slug: str, held: Iterable[SwitchLine]) -> dict[str, StopMode]:
-    modes = [StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held]
+    modes = [StopMode.PAUSED if switch.paused else StopMode.STOPPED for switch in held]
     return {slug: sorted(modes)[-1]} if modes else {}  # "paused" before "stopped"
 
 
@@ -244,11 +246,11 @@ def _compute_run_modes(
 
 def _count_waiting(person: Person, slug: str) -> dict[str, int]:
     """Count the open requests that this person may see, by run."""
-    found = visibility.select_visible_requests(person).filter(
+    requests = visibility.select_visible_requests(person).filter(
         status__in=OPEN, agent=slug
     )
     return dict(
-        found.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
+        requests.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
     )
 
 
@@ -268,8 +270,10 @@ def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
 
 def _build_key_summary(agent: Agent, now: datetime) -> KeySummary:
     ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
-    found = agent.keys.aggregate(n=Count("pk", filter=~ended), last=Max("last_used_at"))
-    return KeySummary(found["n"], found["last"])
+    counted = agent.keys.aggregate(
+        n=Count("pk", filter=~ended), last=Max("last_used_at")
+    )
+    return KeySummary(counted["n"], counted["last"])
 
 
 def _list_tools(names: Iterable[str]) -> list[ToolRow]:
@@ -296,29 +300,34 @@ def _build_tool_row(tool: Tool) -> ToolRow:
 
 
 def _count_todays_outcomes(
-    mine: QuerySet[Proposal], now: datetime
+    visible: QuerySet[Proposal], now: datetime
 ) -> list[tuple[str, int]]:
-    newest = mine.filter(created_at__gt=now - DAY).order_by("-created_at")
-    found = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
-    said = annotate_status(found).values_list("said").annotate(n=Count("pk")).order_by()
-    return steps.label_outcomes(steps.sort_outcomes(said))
+    newest = visible.filter(created_at__gt=now - DAY).order_by("-created_at")
+    proposals = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
+    outcomes = (
+        annotate_status(proposals)
+        .values_list("said")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    return steps.label_outcomes(steps.sort_outcomes(outcomes))
 
 
 def _select_visible_runs(
-    person: Person, agent: Agent, mine: QuerySet[Proposal]
+    person: Person, agent: Agent, visible: QuerySet[Proposal]
 ) -> QuerySet[Thread]:
     """Select the runs that this person may see, newest first."""
     runs = agent.threads.order_by("-started_at")
     if agent.owner_id == person.pk:
         return runs
-    return runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+    return runs.filter(Exists(visible.filter(thread=OuterRef("name"))))
 
 
 def _list_runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
     """List the newest unfinished runs, active ones first, then the newest finished
     ones."""
     runs = activity.annotate_goes_on(every, slug, now)
-    live, over = (runs.filter(status=one) for one in ThreadStatus)
+    live, over = (runs.filter(status=status) for status in ThreadStatus)
     return [*live.order_by("-goes_on", "-started_at")[:MAX_RUNS], *over[:MAX_RUNS]]
 
 

@@ -115,10 +115,10 @@ class DeliveryPage:
 def select_visible_endpoints(person: Person) -> QuerySet[Endpoint]:
     """Select the endpoints that this person may see: all of them when their role allows
     it, else those of their own agents."""
-    found = Endpoint.objects.select_related("agent__owner")
+    endpoints = Endpoint.objects.select_related("agent__owner")
     if permissions.has_permission(person, Permission.SEE_DELIVERIES):
-        return found
-    return found.filter(agent__owner=person)
+        return endpoints
+    return endpoints.filter(agent__owner=person)
 
 
 def may_manage(person: Person, agent: Agent) -> bool:
@@ -149,19 +149,21 @@ def check_may_read(person: Person, agent: Agent) -> None:
 def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
     """Raise NotFound for a delivery that this person may not see, NotPermitted for one
     that they may only see."""
-    found = _select_deliveries(select_visible_endpoints(person)).filter(pk=delivery_id)
-    endpoint = found.values_list("endpoint", flat=True).first()
+    deliveries = _select_deliveries(select_visible_endpoints(person)).filter(
+        pk=delivery_id
+    )
+    endpoint = deliveries.values_list("endpoint", flat=True).first()
     load_managed_endpoint(person, endpoint or "")
 
 
 def load_managed_endpoint(person: Person, endpoint_id: str) -> Endpoint:
     """Return an endpoint that this person may manage. Raises NotFound for one that they
     may not see, NotPermitted for one that they may only see."""
-    found = select_visible_endpoints(person).filter(pk=endpoint_id).first()
-    if found is None:
+    endpoint = select_visible_endpoints(person).filter(pk=endpoint_id).first()
+    if endpoint is None:
         raise NotFound
-    check_may_manage(person, found.agent)
-    return found
+    check_may_manage(person, endpoint.agent)
+    return endpoint
 
 
 def build_list_page(person: Person) -> DeliveriesPage:
@@ -198,8 +200,8 @@ def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
 def _build_tabs(person: Person) -> list[UpkeepTab]:
     """Build the tabs. An agent's owner without a role for the other pages gets this one
     alone."""
-    found = frame.list_upkeep_tabs(person, frame.DELIVERIES)
-    return found or [UpkeepTab("Deliveries", reverse(frame.DELIVERIES), True)]
+    tabs = frame.list_upkeep_tabs(person, frame.DELIVERIES)
+    return tabs or [UpkeepTab("Deliveries", reverse(frame.DELIVERIES), True)]
 
 
 def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow]:
@@ -212,7 +214,7 @@ def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow
 
 def _count_deliveries(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
     """Count each endpoint's waiting and failed deliveries, by status."""
-    found = (
+    counted = (
         Delivery.objects.filter(
             endpoint__in=[row.pk for row in rows],
             status__in=[*FAILED_STATUSES, "waiting"],
@@ -222,7 +224,7 @@ def _count_deliveries(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
         .order_by()
     )
     counts: dict[str, dict[str, int]] = {}
-    for endpoint, status, n in found:
+    for endpoint, status, n in counted:
         counts.setdefault(endpoint, {})[status] = n
     return counts
 
@@ -262,8 +264,10 @@ def format_address(url: str) -> str:
     return f"{address}?…" if mark else address
 
 
-def _list_delivery_rows(person: Person, found: QuerySet[Delivery]) -> list[DeliveryRow]:
-    return [_build_delivery_row(person, row) for row in found]
+def _list_delivery_rows(
+    person: Person, deliveries: QuerySet[Delivery]
+) -> list[DeliveryRow]:
+    return [_build_delivery_row(person, row) for row in deliveries]
 
 
 def _build_delivery_row(person: Person, row: Delivery) -> DeliveryRow:
@@ -296,10 +300,10 @@ def _build_delivery_row(person: Person, row: Delivery) -> DeliveryRow:
 def build_delivery_page(person: Person, delivery_id: str) -> DeliveryPage:
     """Build the page of one delivery. Raises NotFound for one that does not exist or
     that this person may not see."""
-    found = _select_deliveries(select_visible_endpoints(person)).select_related(
+    deliveries = _select_deliveries(select_visible_endpoints(person)).select_related(
         "endpoint__agent__owner"
     )
-    row = found.filter(pk=delivery_id).first()
+    row = deliveries.filter(pk=delivery_id).first()
     if row is None:
         raise NotFound
     return DeliveryPage(

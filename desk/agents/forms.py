@@ -32,8 +32,10 @@ class EndpointForm(forms.Form):
         try:
             endpoints.check_new_url(self.agent, url)
         except InvalidInput as error:
-            said = error.errors[0]["message"]
-            raise forms.ValidationError(f"{said[:1].upper()}{said[1:]}.") from None
+            message = error.errors[0]["message"]
+            raise forms.ValidationError(
+                f"{message[:1].upper()}{message[1:]}."
+            ) from None
         return url
 
 
@@ -93,6 +95,6 @@ class RepairAnswerForm(forms.Form):
     answer = TextField(max_length=2000, required=False)
 
     def clean(self) -> None:
-        said = self.cleaned_data
-        if said.get("do") == "refuse" and not said.get("answer"):
+        values = self.cleaned_data
+        if values.get("do") == "refuse" and not values.get("answer"):
             self.add_error("answer", "Enter a reason. The audit log keeps it.")

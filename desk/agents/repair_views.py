@@ -42,11 +42,11 @@ def _propose_reversal(request: HttpRequest, pk: str, form: ReversalForm) -> None
 
 
 def _redirect_to_reversal(request: HttpRequest, pk: str) -> HttpResponse:
-    found = queries.build_reversal_page(
+    page = queries.build_reversal_page(
         require_person(request), pk, frame.get_frame(request).now
     )
-    messages.success(request, f"{found.word}. Another person must decide.")
-    return redirect(found.word_url)
+    messages.success(request, f"{page.word}. Another person must decide.")
+    return redirect(page.word_url)
 
 
 def _render_reversal(
@@ -85,8 +85,8 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     page = queries.build_run_repair_page(
         require_person(request), slug, name, frame.get_frame(request).now
     )
-    kept = "" if page.offers else request.POST.get("reason", "")
-    context = {"page": page, "form": form, "problem": error, "kept": kept}
+    unsent = "" if page.offers else request.POST.get("reason", "")
+    context = {"page": page, "form": form, "problem": error, "kept": unsent}
     status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "desk/agents/repair_run.html", context, status=status)
 
@@ -94,8 +94,8 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 def _propose_repair(
     request: HttpRequest, slug: str, name: str, form: RepairForm
 ) -> None:
-    who, said = require_person(request), form.cleaned_data
-    change, execution = said["change"]
+    who, values = require_person(request), form.cleaned_data
+    change, execution = values["change"]
     shown = form.data.get(f"shown-{form.data['change']}", "")
     if execution:
         queries.check_execution_of_run(execution, slug, name)
@@ -103,7 +103,7 @@ def _propose_repair(
             execution_id=execution,
             change=change,
             person=who,
-            reason=said["reason"],
+            reason=values["reason"],
             shown=shown,
         )
         return
@@ -112,9 +112,9 @@ def _propose_repair(
         name=name,
         change=change,
         person=who,
-        reason=said["reason"],
-        resume_at=said["resume_at"],
-        state=said["state"],
+        reason=values["reason"],
+        resume_at=values["resume_at"],
+        state=values["state"],
         shown=shown,
     )
 
@@ -130,9 +130,9 @@ def repair(request: HttpRequest, pk: str) -> HttpResponse:
             messages.success(request, _SUCCESS_MESSAGES[form.cleaned_data["do"]])
             return redirect("agents:repair", pk)
     page = queries.build_repair_page(require_person(request), pk)
-    kept = "" if page.open else form.data.get("answer", "")
+    unsent = "" if page.open else form.data.get("answer", "")
     context = {"page": page, "upkeep": page.upkeep, "form": form}
-    context |= {"problem": error, "kept": kept}
+    context |= {"problem": error, "kept": unsent}
     status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "desk/agents/repair.html", context, status=status)
 
@@ -144,9 +144,9 @@ _SUCCESS_MESSAGES = {
 
 
 def _answer_repair(request: HttpRequest, pk: str, form: RepairAnswerForm) -> None:
-    who, said = require_person(request), form.cleaned_data
-    if said["do"] == "refuse":
-        gate.refuse_repair(repair_id=pk, person=who, answer=said["answer"])
+    who, values = require_person(request), form.cleaned_data
+    if values["do"] == "refuse":
+        gate.refuse_repair(repair_id=pk, person=who, answer=values["answer"])
         return
     confirm = operations.confirm_repair
     if queries.is_execution_repair(pk):

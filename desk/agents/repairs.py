@@ -183,8 +183,8 @@ def build_list_page(person: Person) -> RepairsPage:
     past = list(rows.exclude(status=RepairStatus.PROPOSED)[:MAX_SHOWN])
     names = _load_names([*open_, *past])
     return RepairsPage(
-        open=[_build_repair_row(one, names) for one in open_],
-        past=[_build_repair_row(one, names) for one in past],
+        open=[_build_repair_row(repair, names) for repair in open_],
+        past=[_build_repair_row(repair, names) for repair in past],
         upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
@@ -234,7 +234,10 @@ def _describe_obstacle(person: Person, row: Repair) -> str:
 
 def _load_names(rows: Sequence[Repair]) -> dict[str, str]:
     ids = {row.proposed_by for row in rows} | {row.settled_by for row in rows}
-    return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
+    return {
+        person.public_id: str(person)
+        for person in Person.objects.filter(public_id__in=ids)
+    }
 
 
 def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
@@ -254,7 +257,9 @@ def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
 
 
 def _list_differences(before: Any, after: Any) -> Iterator[ValueDifference]:
-    was, is_to_be = (dict(flatten_value(one, empty=EMPTY)) for one in (before, after))
+    was, is_to_be = (
+        dict(flatten_value(values, empty=EMPTY)) for values in (before, after)
+    )
     for name in dict.fromkeys([*was, *is_to_be]):
         yield ValueDifference(
             FIELD_LABELS.get(name, name),
@@ -380,10 +385,10 @@ def _list_stuck_executions(
 
 def check_execution_of_run(execution_id: str, slug: str, name: str) -> None:
     """Raise NotFound for an execution of another run than the page's."""
-    found = Execution.objects.filter(
+    executions = Execution.objects.filter(
         pk=execution_id, proposal__agent=slug, proposal__thread=name
     )
-    if not found.exists():
+    if not executions.exists():
         raise NotFound
 
 
@@ -413,11 +418,11 @@ class ReversalPage:
 def build_reversal_page(person: Person, pk: str, now: datetime) -> ReversalPage:
     """Build the preview of a reversal. Raises NotFound for an effect that this person
     may not see."""
-    mine = visibility.select_visible_proposals(person).values("pk")
+    visible = visibility.select_visible_proposals(person).values("pk")
     rows = Execution.objects.select_related(
         "proposal__request", "grant__revision__tool"
     )
-    execution = rows.filter(pk=pk, proposal__in=mine).first()
+    execution = rows.filter(pk=pk, proposal__in=visible).first()
     if execution is None:
         raise NotFound
     would, tool, why_not = _preview_reversal(person, execution, now)
@@ -442,11 +447,11 @@ def _preview_reversal(
     person: Person, execution: Execution, now: datetime
 ) -> tuple[tuple[SentencePart, ...], str, str]:
     try:
-        found = reversals.plan_reversal(execution.pk, person, now)
+        plan = reversals.plan_reversal(execution.pk, person, now)
     except DomainError as error:
         return (), "", error.cause
-    shown = present_effect(found.definition, found.args)
-    return tuple(shown.sentence), found.tool.name, ""
+    shown = present_effect(plan.definition, plan.args)
+    return tuple(shown.sentence), plan.tool.name, ""
 
 
 def _build_back_url(execution: Execution) -> str:

@@ -68,13 +68,13 @@ class ProposalRow:
 
 
 def list_proposal_rows(
-    person: Person, found: QuerySet[Proposal], now: datetime
+    person: Person, proposals: QuerySet[Proposal], now: datetime
 ) -> list[ProposalRow]:
     """Build the rows of these proposals: five queries, one more for effects that are
     not cached, three where something can be undone, two where something can be retried.
     """
     rows: list[Any] = list(
-        found.prefetch_related(
+        proposals.prefetch_related(
             Prefetch("revisions", _select_current_revisions(), to_attr="now"),
             Prefetch("request", _select_requests()),
             Prefetch(
@@ -106,10 +106,10 @@ def _list_retry_candidates(rows: Iterable[Any]) -> list[str]:
     retry."""
     newest = ((row, _find_newest_execution(row)) for row in rows)
     return [
-        one.pk
-        for row, one in newest
-        if one is not None
-        and one.status == ExecutionStatus.FAILED
+        execution.pk
+        for row, execution in newest
+        if execution is not None
+        and execution.status == ExecutionStatus.FAILED
         and getattr(row, "request", None) is None
     ]
 
@@ -251,6 +251,6 @@ def label_outcomes(outcomes: Iterable[tuple[str, int]]) -> list[tuple[str, int]]
     return [(STATUS_LABELS.get(word, word), count) for word, count in outcomes]
 
 
-def sort_outcomes(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def sort_outcomes(outcomes: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Sort pairs of a status word and its count, the most frequent first."""
-    return sorted(said, key=lambda one: (-one[1], one[0]))
+    return sorted(outcomes, key=lambda outcome: (-outcome[1], outcome[0]))

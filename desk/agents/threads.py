@@ -62,34 +62,34 @@ def list_child_runs(person: Person, agent: str, thread: str) -> list[RelatedRun]
     as this person may see them."""
     own = Proposal.objects.filter(agent=agent, thread=thread).values("pk")
     # exclude(parent="") is the condition of the partial index.
-    found = (
+    children = (
         visibility.select_visible_proposals(person)
         .exclude(parent="")
         .filter(parent__in=own)
     )
-    return _list_related_runs(found, agent, thread)
+    return _list_related_runs(children, agent, thread)
 
 
 def list_parent_runs(person: Person, agent: str, thread: str) -> list[RelatedRun]:
     """List the runs that have the parents of this run's proposals, as far as this
     person may see them."""
     named = Proposal.objects.filter(agent=agent, thread=thread).exclude(parent="")
-    found = visibility.select_visible_proposals(person).filter(
+    parents = visibility.select_visible_proposals(person).filter(
         pk__in=named.values("parent")
     )
-    return _list_related_runs(found, agent, thread)
+    return _list_related_runs(parents, agent, thread)
 
 
 def _list_related_runs(
-    found: QuerySet[Proposal], agent: str, thread: str
+    proposals: QuerySet[Proposal], agent: str, thread: str
 ) -> list[RelatedRun]:
     runs = (
-        found.exclude(Q(agent=agent) & Q(thread=thread))
+        proposals.exclude(Q(agent=agent) & Q(thread=thread))
         .values_list("agent", "thread")
         .annotate(since=Min("created_at"), n=Count("pk", distinct=True))
         .order_by("since")
     )
-    return [RelatedRun(*one) for one in runs[:MAX_RELATED_RUNS]]
+    return [RelatedRun(*run) for run in runs[:MAX_RELATED_RUNS]]
 
 
 MAX_STATE_ROWS = 200
@@ -166,18 +166,20 @@ def build_agent_state(state: Mapping[str, Any]) -> AgentState:
     )
 
 
-def _parse_plan(said: Any) -> list[PlanStep]:
+def _parse_plan(plan: Any) -> list[PlanStep]:
     """Parse a list of sentences or of `{"step": …, "state": …}`. A list with anything
     else in it gives no plan at all."""
-    steps = [_parse_plan_step(one) for one in said] if isinstance(said, list) else []
-    return [one for one in steps if one] if all(steps) else []
+    steps = [_parse_plan_step(step) for step in plan] if isinstance(plan, list) else []
+    return [step for step in steps if step] if all(steps) else []
 
 
-def _parse_plan_step(one: Any) -> PlanStep | None:
-    if isinstance(one, str):
-        return PlanStep(one)
-    if isinstance(one, dict) and set(one) <= {"step", "state"} and "step" in one:
-        return PlanStep(format_scalar(one["step"]), format_scalar(one.get("state", "")))
+def _parse_plan_step(step: Any) -> PlanStep | None:
+    if isinstance(step, str):
+        return PlanStep(step)
+    if isinstance(step, dict) and set(step) <= {"step", "state"} and "step" in step:
+        return PlanStep(
+            format_scalar(step["step"]), format_scalar(step.get("state", ""))
+        )
     return None
 
 
@@ -257,7 +259,7 @@ class ThreadPage:
     used: RunUsage
     actions: list[InFlightAction]
     checkpoint: Checkpoint | None
-    told: AgentState
+    agent_state: AgentState
     steps: list[ProposalRow]
     stop_url: str
     stopped: bool  # the run itself; not its agent, nor everything
@@ -288,15 +290,17 @@ def build_thread_page(
     """
     agent = load_agent(person, slug)
     run = activity.annotate_goes_on(agent.threads.filter(name=name), slug, now).first()
-    mine = visibility.select_visible_proposals(person).filter(agent=slug, thread=name)
-    found = desk_steps.list_proposal_rows(
-        person, mine.order_by("-created_at")[:MAX_STEPS], now
+    visible = visibility.select_visible_proposals(person).filter(
+        agent=slug, thread=name
     )
-    if run is None or not (found or agent.owner_id == person.pk):
+    steps = desk_steps.list_proposal_rows(
+        person, visible.order_by("-created_at")[:MAX_STEPS], now
+    )
+    if run is None or not (steps or agent.owner_id == person.pk):
         raise NotFound
     checkpoint = run.checkpoints.defer("blob").order_by("-number").first()
     held = components_switches.list_agent_switches(person, slug, name)
-    used = _compute_usage(mine)
+    used = _compute_usage(visible)
     target = f"{Scope.THREAD}:{stops.build_thread_key(slug, name)}"
     word, icon = _describe_run(run, held, used.count("pending"))
     return ThreadPage(
@@ -310,14 +314,14 @@ def build_thread_page(
         used=used,
         actions=_list_in_flight(person, slug, name) if used.count(*UNDER_WAY) else [],
         checkpoint=checkpoint,
-        told=build_agent_state(checkpoint.state if checkpoint else {}),
-        steps=found,
+        agent_state=build_agent_state(checkpoint.state if checkpoint else {}),
+        steps=steps,
         stop_url=reverse("agents:stop_thread", args=[slug, name]),
-        stopped=any(one.target == target and not one.paused for one in held),
+        stopped=any(switch.target == target and not switch.paused for switch in held),
         repair_url=_build_repair_url(person, slug, name),
         standing_grants=list_run_standing_grants(person, slug, name),
         children=list_child_runs(person, slug, name),
-        parents=_find_parent_runs(person, slug, name, found),
+        parents=_find_parent_runs(person, slug, name, steps),
     )
 
 
@@ -328,9 +332,9 @@ def _build_repair_url(person: Person, slug: str, name: str) -> str:
 
 
 def _find_parent_runs(
-    person: Person, slug: str, name: str, found: Iterable[ProposalRow]
+    person: Person, slug: str, name: str, steps: Iterable[ProposalRow]
 ) -> list[RelatedRun]:
-    named = any(step.parent for step in found)
+    named = any(step.parent for step in steps)
     return list_parent_runs(person, slug, name) if named else []
 
 
@@ -345,7 +349,7 @@ def _describe_run(
 ) -> tuple[str, str]:
     if run.status == ThreadStatus.FINISHED:
         return f"Finished: {run.result.replace('_', ' ')}", "ok"
-    modes = {StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held}
+    modes = {StopMode.PAUSED if switch.paused else StopMode.STOPPED for switch in held}
     if not modes and waiting:
         return f"Waiting for approval, {waiting} pending", "wait"
     return describe_running_state(modes, run)
@@ -354,11 +358,12 @@ def _describe_run(
 def _list_waiting_requests(
     person: Person, slug: str, name: str
 ) -> list[WaitingRequest]:
-    found = visibility.select_decidable(person).filter(
+    requests = visibility.select_decidable(person).filter(
         proposal__agent=slug, proposal__thread=name
     )
     return [
-        _build_waiting_request(one) for one in found.order_by("expires_at")[:MAX_STEPS]
+        _build_waiting_request(request)
+        for request in requests.order_by("expires_at")[:MAX_STEPS]
     ]
 
 
@@ -367,21 +372,21 @@ def _build_waiting_request(request: ApprovalRequest) -> WaitingRequest:
     return WaitingRequest(url, request.expires_at)
 
 
-def _compute_usage(mine: Any) -> RunUsage:
+def _compute_usage(visible: Any) -> RunUsage:
     """Compute the usage over all proposals of the run, not only the listed ones."""
     rows = list(
-        annotate_status(mine.filter(revisions__number=F("revision")))
+        annotate_status(visible.filter(revisions__number=F("revision")))
         .values_list("said", "revisions__currency")
         .annotate(n=Count("pk"), minor=Sum("revisions__amount_minor"))
         .order_by()
     )
     counts: dict[str, int] = {}
-    for said, _, n, _ in rows:
-        counts[said] = counts.get(said, 0) + n
+    for status, _, n, _ in rows:
+        counts[status] = counts.get(status, 0) + n
     money = [
-        (str(Money(int(minor), currency)), MONEY_WORDS[said])
-        for said, currency, _, minor in rows
-        if minor and currency and said in MONEY_WORDS
+        (str(Money(int(minor), currency)), MONEY_WORDS[status])
+        for status, currency, _, minor in rows
+        if minor and currency and status in MONEY_WORDS
     ]
     return RunUsage(
         sum(counts.values()), desk_steps.sort_outcomes(counts.items()), sorted(money)

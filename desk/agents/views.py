@@ -55,8 +55,8 @@ def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
     """The Stop page of an agent, which its owner may use too."""
-    found = visibility.load_agent(require_person(request), slug)
-    owns = found.owner_id == request.user.pk
+    agent = visibility.load_agent(require_person(request), slug)
+    owns = agent.owner_id == request.user.pk
     return views.render_stop_page(
         request, StopRequest(agent=slug, tool=_read_tool(request), owns=owns)
     )
@@ -65,8 +65,8 @@ def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The Stop page of a run, which the agent's owner may use too."""
-    found = visibility.load_agent(require_person(request), slug)
-    owns = found.owner_id == request.user.pk
+    agent = visibility.load_agent(require_person(request), slug)
+    owns = agent.owner_id == request.user.pk
     asked = StopRequest(agent=slug, thread=name, tool=_read_tool(request), owns=owns)
     return views.render_stop_page(request, asked)
 

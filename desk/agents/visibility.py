@@ -41,16 +41,16 @@ def _select_visible_agents(person: Person) -> QuerySet[Agent]:
     """Select the person's own agents and those whose proposals they may see; all of
     them when their role allows it. Annotates `live`."""
     live = Count("threads", filter=Q(threads__status=ThreadStatus.RUNNING))
-    found = Agent.objects.select_related("owner").annotate(live=live)
+    agents = Agent.objects.select_related("owner").annotate(live=live)
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return found
+        return agents
     seen = visibility.select_visible_proposals(person).filter(agent=OuterRef("slug"))
-    return found.filter(Q(owner=person) | Exists(seen))
+    return agents.filter(Q(owner=person) | Exists(seen))
 
 
 def list_agents(person: Person) -> list[AgentRow]:
     """List every agent that this person may see, by name, in three queries."""
-    found = list(_select_visible_agents(person).order_by("name"))
+    agents = list(_select_visible_agents(person).order_by("name"))
     waiting = dict(
         visibility.select_visible_requests(person)
         .filter(status__in=OPEN)
@@ -58,7 +58,9 @@ def list_agents(person: Person) -> list[AgentRow]:
         .annotate(n=Count("pk"))
     )
     switched = _load_switches()
-    return [build_agent_row(one, waiting.get(one.slug, 0), switched) for one in found]
+    return [
+        build_agent_row(agent, waiting.get(agent.slug, 0), switched) for agent in agents
+    ]
 
 
 def _load_switches() -> Mapping[str, StopMode]:
@@ -112,7 +114,7 @@ def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:
 
 def load_agent(person: Person, slug: str) -> Agent:
     """Return the agent. Raises NotFound for one that this person may not see."""
-    found = _select_visible_agents(person).filter(slug=slug).first()
-    if found is None:
+    agent = _select_visible_agents(person).filter(slug=slug).first()
+    if agent is None:
         raise NotFound
-    return found
+    return agent

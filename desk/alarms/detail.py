@@ -102,7 +102,7 @@ class AlarmStep:
 
     word: str
     at: datetime
-    said: str = ""
+    detail: str = ""
     note: str = ""
 
 
@@ -167,10 +167,10 @@ def _describe_refusal(person: Person, alarm: Alarm) -> str:
 
 
 def _list_facts(alarm: Alarm, *, left_out: Set[str]) -> list[tuple[str, str]]:
-    found = [(n, v) for n, v in flatten_value(alarm.data) if v != alarm.subject]
+    facts = [(n, v) for n, v in flatten_value(alarm.data) if v != alarm.subject]
     return [
         (_format_fact_label(name), _format_fact(name, value))
-        for name, value in found
+        for name, value in facts
         if name not in left_out
     ]
 
@@ -187,14 +187,14 @@ def _format_fact_label(name: str) -> str:
 def _list_steps(alarm: Alarm) -> list[AlarmStep]:
     steps = [AlarmStep("Raised", alarm.opened_at)]
     if alarm.times > 1:
-        said = f"{alarm.times} times in total"
-        steps.append(AlarmStep("Repeated", alarm.last_seen_at, said))
+        detail = f"{alarm.times} times in total"
+        steps.append(AlarmStep("Repeated", alarm.last_seen_at, detail))
     if alarm.acknowledged_at:
-        said = f"by {alarm.acknowledged_by}"
-        steps.append(AlarmStep("Acknowledged", alarm.acknowledged_at, said))
+        detail = f"by {alarm.acknowledged_by}"
+        steps.append(AlarmStep("Acknowledged", alarm.acknowledged_at, detail))
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
         why = SELF_CLOSED_WORDS.get(alarm.kind, "the problem is gone")
-        said = f"automatically: {why}" if itself else f"by {alarm.closed_by}"
-        steps.append(AlarmStep("Resolved", alarm.closed_at, said, alarm.note))
+        detail = f"automatically: {why}" if itself else f"by {alarm.closed_by}"
+        steps.append(AlarmStep("Resolved", alarm.closed_at, detail, alarm.note))
     return sorted(steps, key=lambda step: step.at)

@@ -64,8 +64,8 @@ class AlarmFilters:
     def url(self, **changes: Any) -> str:
         """The list's URL with these filters, changed by `changes`."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
-        said = urlencode({name: value for name, value in values.items() if value})
-        return reverse("reviews:alarms") + (f"?{said}" if said else "")
+        query = urlencode({name: value for name, value in values.items() if value})
+        return reverse("reviews:alarms") + (f"?{query}" if query else "")
 
     @property
     def narrows(self) -> bool:
@@ -105,7 +105,7 @@ class AlarmLine:
     id: int
     url: str
     kind: str
-    said: AlarmText
+    text: AlarmText
     grave: bool
     state: str
     looking: str  # the person who acknowledged it
@@ -145,12 +145,14 @@ class AlarmsPage:
 def build_alarms_page(person: Person, filters: AlarmFilters) -> AlarmsPage:
     """Build a page of alarms: unacknowledged ones on top, then the newest."""
     rows = annotate_alarms(filters.apply(select_visible_alarms(person)))
-    found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
-    more = filters.url(before=found[PAGE_SIZE - 1].pk) if len(found) > PAGE_SIZE else ""
+    alarms = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    more = (
+        filters.url(before=alarms[PAGE_SIZE - 1].pk) if len(alarms) > PAGE_SIZE else ""
+    )
     return AlarmsPage(
         lines=sorted(
-            build_alarm_lines(found[:PAGE_SIZE]),
-            key=lambda one: one.state != AlarmStatus.OPEN,
+            build_alarm_lines(alarms[:PAGE_SIZE]),
+            key=lambda line: line.state != AlarmStatus.OPEN,
         ),
         filters=filters,
         choices=filters.choices(),
@@ -177,9 +179,9 @@ def annotate_alarms(rows: QuerySet[Alarm]) -> QuerySet[Any]:
 def build_alarm_lines(rows: Sequence[Any]) -> list[AlarmLine]:
     """Build the lines of alarms that `annotate_alarms` annotated."""
     briefs = describe.load_briefs_by_id(
-        {one.revision: one.hash for one in rows if one.revision}
+        {row.revision: row.hash for row in rows if row.revision}
     )
-    return [_build_line(one, briefs) for one in rows]
+    return [_build_line(row, briefs) for row in rows]
 
 
 def _build_line(row: Any, briefs: Mapping[int, describe.EffectBrief]) -> AlarmLine:
@@ -191,7 +193,7 @@ def _build_line(row: Any, briefs: Mapping[int, describe.EffectBrief]) -> AlarmLi
         id=row.pk,
         url=reverse("reviews:alarm", args=[row.pk]),
         kind=row.kind,
-        said=wording.describe_alarm(row.kind),
+        text=wording.describe_alarm(row.kind),
         grave=row.kind in GRAVE_ALARM_KINDS,
         state=row.status,
         looking=str(row.acknowledged_by or ""),

@@ -42,9 +42,9 @@ def _render_alarm(
     problem: DomainError | None = None,
 ) -> HttpResponse:
     page = detail.load_alarm_page(require_person(request), pk)
-    kept = "" if form is None or page.may_close else form.data.get("note", "")
+    unsent = "" if form is None or page.may_close else form.data.get("note", "")
     context = {"page": page, "upkeep": page.tabs, "form": form}
-    context |= {"problem": problem, "kept": kept}
+    context |= {"problem": problem, "kept": unsent}
     status = htmx.compute_form_status(problem, sent=form is not None)
     return render(request, "desk/alarms/alarm.html", context, status=status)
 
@@ -66,13 +66,13 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
     form = CloseAlarmForm(request.POST)
     if not form.is_valid():
         return _render_alarm(request, pk, form)
-    said = form.cleaned_data
+    values = form.cleaned_data
     problem = htmx.catch_refusal(
         lambda: standing.close_alarm(
             alarm_id=pk,
             person=require_person(request),
             shown=request.POST.get("shown", ""),
-            **said,
+            **values,
         )
     )
     if problem is not None:

@@ -72,15 +72,15 @@ def list_announced_to(person: Person, ids: Collection[str]) -> list[Execution]:
     """List those of `ids` that were announced to this person."""
     if permissions.find_deciding_role(person) is None:
         return []
-    found = select_announced(person).filter(pk__in=list(ids)[:PAGE_SIZE])
-    return list(found.select_related("proposal"))
+    announced = select_announced(person).filter(pk__in=list(ids)[:PAGE_SIZE])
+    return list(announced.select_related("proposal"))
 
 
 def build_announced_page(person: Person) -> AnnouncedPage:
     """Build the page of the newest effects, in two queries and one more for effects not
     described before."""
     seen = Sighting.objects.filter(execution=OuterRef("pk"))
-    found = (
+    announced = (
         select_announced(person)
         .select_related("proposal")
         .annotate(
@@ -93,9 +93,9 @@ def build_announced_page(person: Person) -> AnnouncedPage:
         )
         .order_by("-queued_at")
     )
-    rows: list[Any] = list(found[:PAGE_SIZE])
+    rows: list[Any] = list(announced[:PAGE_SIZE])
     briefs = describe.load_briefs_by_id({row.revision: row.hash for row in rows})
-    done = {one.pk: _build_effect_source(one) for one in rows if one.status == DONE}
+    done = {row.pk: _build_effect_source(row) for row in rows if row.status == DONE}
     reversed_ = build_undo_statuses(person, done, clock.now()) if done else {}
     return AnnouncedPage(
         lines=[

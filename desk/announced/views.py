@@ -25,8 +25,8 @@ def announced(request: HttpRequest) -> HttpResponse:
 @require_POST
 def announced_seen(request: HttpRequest) -> HttpResponse:
     """Mark one effect as a near miss, one as seen, or all on the page as seen."""
-    near, one = request.POST.get("near_miss", ""), request.POST.get("seen", "")
-    ids = [near or one] if near or one else request.POST.getlist("shown")
+    near, seen = request.POST.get("near_miss", ""), request.POST.get("seen", "")
+    ids = [near or seen] if near or seen else request.POST.getlist("shown")
     rows = queries.list_announced_to(require_person(request), ids)
     count = reveals.record_sightings(
         person=require_person(request), executions=rows, near_miss=bool(near)

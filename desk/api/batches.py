@@ -285,7 +285,8 @@ def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
         "risk": page.facts.version.risk,
         "rules": page.facts.rules,
         "costs": [
-            {"label": one.label, "total": one.said, "known": one.known} for one in costs
+            {"label": cost.label, "total": cost.said, "known": cost.known}
+            for cost in costs
         ],
     }
 
@@ -304,7 +305,7 @@ def _list_facts(member: BatchMember, subject: Subject) -> list[dict[str, str]]:
 
 def _build_member(page: BatchPage, member: BatchMember) -> dict[str, Any]:
     loaded, revision = page.loaded, member.version.revision
-    line = next(one for one in page.lines if one.id == member.id)
+    line = next(line for line in page.lines if line.id == member.id)
     brief = describe.load_brief(revision)
     reasons = {entry.id: entry.reasons for entry in page.table.entries}
     amount = table.find_amount(member)
@@ -319,8 +320,13 @@ def _build_member(page: BatchPage, member: BatchMember) -> dict[str, Any]:
         "facts": _list_facts(member, line.subject),
         "rationale": revision.rationale,
         "evidence": [
-            {"kind": one.kind, "source": one.source, "at": one.at, "digest": one.digest}
-            for one in describe.list_evidence(revision)
+            {
+                "kind": item.kind,
+                "source": item.source,
+                "at": item.at,
+                "digest": item.digest,
+            }
+            for item in describe.list_evidence(revision)
         ],
         "args": requests.hide_sensitive(member.version.revision),
         "amount": money.format_amount(amount) if amount else None,

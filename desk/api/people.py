@@ -190,12 +190,12 @@ def list_requests(
         rows = rows.filter(proposal__agent=agent)
     if tool:
         rows = rows.filter(proposal__tool_name=tool)
-    found = list(queries.select_after(rows, cursors.parse_cursor(cursor))[: limit + 1])
-    asked = queries.load_for_person(person, found[:limit])
+    page = list(queries.select_after(rows, cursors.parse_cursor(cursor))[: limit + 1])
+    asked = queries.load_for_person(person, page[:limit])
     return JsonResponse(
         {
-            "items": [queries.build_line(one) for one in asked],
-            "next_cursor": cursors.build_next_cursor(found, limit, "expires_at"),
+            "items": [queries.build_line(loaded) for loaded in asked],
+            "next_cursor": cursors.build_next_cursor(page, limit, "expires_at"),
         }
     )
 
@@ -212,7 +212,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
     person = read_caller(request)
     asked = load_visible_request(person, request_id)
     _check_belonging(body)
-    said = VerdictSubmission(
+    verdict = VerdictSubmission(
         request_id=request_id,
         person=person,
         verdict=Verdict(body.verdict),
@@ -225,7 +225,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         conditions=_build_conditions(body.conditions),
     )
     decisions.decide_request(
-        replace(said, step_up=_prove_step_up(request, said, body.password))
+        replace(verdict, step_up=_prove_step_up(request, verdict, body.password))
     )
     return _build_response(person, request_id)
 
@@ -238,7 +238,7 @@ def preview_edit(request: HttpRequest, request_id: str, body: EditIn) -> HttpRes
     asked = load_visible_request(person, request_id)
     if not _PREVIEW_LIMITER.allows(person.pk):
         raise ReviewerRateLimited("Too many previews in a minute. Try again later.")
-    found = modify.preview_edit(
+    requirements = modify.preview_edit(
         VerdictSubmission(
             request_id=request_id,
             person=person,
@@ -248,7 +248,7 @@ def preview_edit(request: HttpRequest, request_id: str, body: EditIn) -> HttpRes
             args=queries.restore_sensitive(asked.sealed.revision, body.args),
         )
     )
-    return JsonResponse(queries.build_edit_preview(found))
+    return JsonResponse(queries.build_edit_preview(requirements))
 
 
 @router.post("/requests/{request_id}/messages", response=RequestDetailOut)
@@ -262,21 +262,21 @@ def write_to_agent(
     it is with its agent, and `no_question` for an answer that nobody waits for."""
     person = read_caller(request)
     load_visible_request(person, request_id)
-    said: dict[str, Any] = {
+    message: dict[str, Any] = {
         "request_id": request_id,
         "person": person,
         "version": body.version,
         "text": body.text,
     }
     if body.kind == "answer":
-        messages.answer_question(**said, round_=body.round or 0)
+        messages.answer_question(**message, round_=body.round or 0)
     elif body.round is not None:
         rule = "only an answer names a round; leave it out"
         raise InvalidInput(errors=[build_field_error("round", rule)])
     elif body.kind == "question":
-        messages.ask_agent(**said)
+        messages.ask_agent(**message)
     else:
-        messages.send_back(**said)
+        messages.send_back(**message)
     return _build_response(person, request_id)
 
 
@@ -294,11 +294,14 @@ def _check_belonging(body: DecideIn) -> None:
         raise InvalidInput(errors=errors)
 
 
-def _build_conditions(said: ConditionsIn | None) -> GrantConditions:
-    if said is None:
+def _build_conditions(conditions: ConditionsIn | None) -> GrantConditions:
+    if conditions is None:
         return NO_CONDITIONS
-    expected = tuple(ExpectedValue(one.field, one.value) for one in said.expect)
-    return GrantConditions(said.not_before, said.not_after, expected)
+    expected = tuple(
+        ExpectedValue(expectation.field, expectation.value)
+        for expectation in conditions.expect
+    )
+    return GrantConditions(conditions.not_before, conditions.not_after, expected)
 
 
 def _restore_arguments(
@@ -317,12 +320,12 @@ def _find_reading_number(asked: ApprovalRequest, reading: str) -> int | None:
 
 
 def _prove_step_up(
-    request: HttpRequest, said: VerdictSubmission, password: str
+    request: HttpRequest, verdict: VerdictSubmission, password: str
 ) -> StepUpProof | None:
     if getattr(request, "by_token", False):
         return None  # a token never suffices, even with a password
     return submission.prove_identity(
-        request, said.person, password, said.bound, clock.now()
+        request, verdict.person, password, verdict.bound, clock.now()
     )
 
 

@@ -93,8 +93,8 @@ def select_after(
 ) -> QuerySet[ApprovalRequest]:
     """Select the requests after a place, the nearest deadline first, with the related
     rows that `load_for_person` needs."""
-    found = rows.select_related("proposal", "queue")
-    return cursors.select_after(found, place, "expires_at")
+    related = rows.select_related("proposal", "queue")
+    return cursors.select_after(related, place, "expires_at")
 
 
 def load_for_person(
@@ -106,7 +106,7 @@ def load_for_person(
     ids = [request.pk for request in requests]
     versions = membership.load_sealed_versions(requests)
     readings = state_readings.list_newest_by_revision(
-        one.revision for one in versions.values()
+        version.revision for version in versions.values()
     )
     counted, known = (
         voters.list_counted_votes(ids),
@@ -114,7 +114,7 @@ def load_for_person(
     )
     deciders = functools.cache(voters.list_voters)
     ended = states.list_ended_parents(request.proposal for request in requests)
-    found = []
+    loaded = []
     for request in requests:
         version, votes = versions[request.pk], counted[request.pk]
         why_not = permissions.describe_why_cannot_decide(
@@ -129,7 +129,7 @@ def load_for_person(
             why_not, verdicts = chosen.why_not_approve, chosen.verdicts
         newest = readings.get(version.revision_id)
         given = [step for step, _ in votes]
-        found.append(
+        loaded.append(
             RequestForPerson(
                 request,
                 version,
@@ -140,7 +140,7 @@ def load_for_person(
                 ended.get(request.proposal.parent),
             )
         )
-    return found
+    return loaded
 
 
 LeafChange = Callable[[Any, Any], Any]
@@ -170,8 +170,8 @@ def _replace_sensitive(
 ) -> dict[str, Any]:
     tool = revision.tool
     names = tools.load_definition(tool).sensitive if tool else []
-    found: dict[str, Any] = _replace_value(args, revision.args, "", names, change)
-    return found
+    replaced: dict[str, Any] = _replace_value(args, revision.args, "", names, change)
+    return replaced
 
 
 def _replace_value(
@@ -280,18 +280,18 @@ def _find_edit_rule(revision: Revision) -> str:
 
 def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
     since = request.with_agent_since
-    found = rounds.list_messages(request) if request.message_count else []
+    messages = rounds.list_messages(request) if request.message_count else []
     return {
         "returned_at": clock.format_instant(since) if since else None,
         "messages": [
             {
-                "from": one.role or "agent",
-                "kind": one.kind,
-                "text": one.text,
-                "at": clock.format_instant(one.at),
-                "round": one.round,
+                "from": message.role or "agent",
+                "kind": message.kind,
+                "text": message.text,
+                "at": clock.format_instant(message.at),
+                "round": message.round,
             }
-            for one in found
+            for message in messages
         ],
     }
 
@@ -319,8 +319,8 @@ def _build_presentation(regions: Regions) -> dict[str, Any]:
     }
 
 
-def _build_dry_run(found: DryRun) -> dict[str, Any]:
-    return {**_dump_one(DryRunOut, found), "at": _format_stored_time(found.at)}
+def _build_dry_run(dry_run: DryRun) -> dict[str, Any]:
+    return {**_dump_one(DryRunOut, dry_run), "at": _format_stored_time(dry_run.at)}
 
 
 def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
@@ -337,20 +337,22 @@ def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any
     }
 
 
-def build_edit_preview(found: EditRequirements) -> dict[str, Any]:
+def build_edit_preview(requirements: EditRequirements) -> dict[str, Any]:
     """Build what an edit needs, as the page says it before the commit."""
-    made = found.made
+    made = requirements.made
     return {
-        "tier": found.tier,
-        "risk": found.risk,
-        "steps": list(found.steps),
-        "rules": list(found.rules),
-        "counts": found.counts,
-        "second_person": list(found.widenings),
-        "exceeds": found.exceeds,
+        "tier": requirements.tier,
+        "risk": requirements.risk,
+        "steps": list(requirements.steps),
+        "rules": list(requirements.rules),
+        "counts": requirements.counts,
+        "second_person": list(requirements.widenings),
+        "exceeds": requirements.exceeds,
         "requires_reason": made.requires_reason,
         "step_up": made.step_up,
-        "written_answer": checks.describe_written_answer(made) if found.counts else "",
+        "written_answer": checks.describe_written_answer(made)
+        if requirements.counts
+        else "",
     }
 
 
@@ -361,14 +363,14 @@ def _format_stored_time(text: object) -> str:
 
 
 def _build_since(regions: Regions) -> dict[str, Any] | None:
-    found = regions.since
-    if found is None:
+    since = regions.since
+    if since is None:
         return None
     return {
-        "version": found.number,
+        "version": since.number,
         "cause": regions.sealed.cause,
-        "diff": _dump_all(MovedOut, found.rows),
-        "words": found.words,
+        "diff": _dump_all(MovedOut, since.rows),
+        "words": since.words,
     }
 
 
@@ -378,5 +380,5 @@ def _dump_all(schema: type[Schema], values: Iterable[Any]) -> list[dict[str, Any
 
 def _dump_one(schema: type[Schema], value: Any) -> dict[str, Any]:
     """Only those fields of a value that the schema names."""
-    said: dict[str, Any] = schema.from_orm(value).model_dump(mode="json")
-    return said
+    fields: dict[str, Any] = schema.from_orm(value).model_dump(mode="json")
+    return fields

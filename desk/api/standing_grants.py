@@ -73,12 +73,12 @@ def list_standing_grants(
     rows = queries.select_visible_standing_grants(read_caller(request))
     place = cursors.parse_cursor(cursor)
     rows = cursors.select_after(rows, place, "issued_at", newest_first=True)
-    found = list(rows.select_related("issued_by")[: limit + 1])
+    page = list(rows.select_related("issued_by")[: limit + 1])
     now = clock.now()
     return JsonResponse(
         {
-            "items": [_build_line(request, row, now) for row in found[:limit]],
-            "next_cursor": cursors.build_next_cursor(found, limit, "issued_at"),
+            "items": [_build_line(request, row, now) for row in page[:limit]],
+            "next_cursor": cursors.build_next_cursor(page, limit, "issued_at"),
         }
     )
 
@@ -107,8 +107,8 @@ def revoke_standing_grant(request: HttpRequest, grant_id: str) -> HttpResponse:
     """End a standing grant at once. An execution that took a use and has not begun is
     refused. 409 `conflict` when it was revoked before."""
     person = read_caller(request)
-    found = queries.find_standing_grant(person, grant_id)
-    row = issuance.revoke_standing_grant(grant_id=found.pk, person=person)
+    grant = queries.find_standing_grant(person, grant_id)
+    row = issuance.revoke_standing_grant(grant_id=grant.pk, person=person)
     return JsonResponse(_build_line(request, row, clock.now()))
 
 

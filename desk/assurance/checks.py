@@ -68,18 +68,19 @@ def build_checks_page(person: Person, now: datetime) -> ChecksPage:
     split = list(second_reviews.select_split_reviews(person)[:MOST_LISTED])
     effects = _load_effects([*waiting, *split])
     return ChecksPage(
-        [_build_line(one, effects) for one in waiting],
-        [_build_line(one, effects) for one in split],
+        [_build_line(review, effects) for review in waiting],
+        [_build_line(review, effects) for review in split],
     )
 
 
 def _load_effects(
     reviews: Sequence[SecondReview],
 ) -> dict[str, Sequence[SentencePart]]:
-    requests = {one.decision.request_id for one in reviews}
+    requests = {review.decision.request_id for review in reviews}
     versions = select_current_versions().filter(request__in=requests)
     return {
-        one.request_id: describe.load_brief(one.revision).effect for one in versions
+        version.request_id: describe.load_brief(version.revision).effect
+        for version in versions
     }
 
 

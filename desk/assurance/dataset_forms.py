@@ -90,5 +90,5 @@ class DatasetForm(forms.Form):
 
     def add_refusal(self, refusal: DomainError) -> None:
         """Show each problem that the operation found at its field."""
-        for one in refusal.errors:
-            self.add_error(one["path"], one["message"])
+        for error in refusal.errors:
+            self.add_error(error["path"], error["message"])

@@ -81,10 +81,13 @@ class DatasetsPage:
 def build_datasets_page(person: Person, now: datetime) -> DatasetsPage:
     """Build the page, in a fixed number of queries."""
     manages = permissions.has_permission(person, Permission.MANAGE_DATASETS)
-    found = consent.select_visible_datasets(person).order_by("-asked_at")
+    datasets = consent.select_visible_datasets(person).order_by("-asked_at")
     return DatasetsPage(
         may_ask=manages,
-        lines=[_build_line(person, one, manages, now) for one in found[:MOST_SHOWN]],
+        lines=[
+            _build_line(person, dataset, manages, now)
+            for dataset in datasets[:MOST_SHOWN]
+        ],
     )
 
 
@@ -94,8 +97,8 @@ def _build_line(
     status = DatasetStatus(dataset.status)
     ends = dataset.finished_at + KEPT_FOR if dataset.finished_at else None
     ready = status is DatasetStatus.DONE and ends is not None and ends > now
-    mine = {dataset.asked_by_id, dataset.owner_id, dataset.settled_by_id}
-    may_download = ready and person.pk in mine
+    parties = {dataset.asked_by_id, dataset.owner_id, dataset.settled_by_id}
+    may_download = ready and person.pk in parties
     return DatasetLine(
         id=dataset.pk,
         state=STATE_WORDS[status],

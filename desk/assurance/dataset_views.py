@@ -61,12 +61,15 @@ def dataset_answer(request: HttpRequest, pk: str) -> HttpResponse:
     withdraw one's own."""
     reason = request.POST.get("reason", "")
     try:
-        said = _answer(request, pk, reason)
+        message = _answer(request, pk, reason)
     except (StaleVersion, TextMissing) as error:
-        problem = " ".join(one["message"] for one in error.errors) or error.detail
+        problem = (
+            " ".join(field_error["message"] for field_error in error.errors)
+            or error.detail
+        )
         page = _build_page(request).with_error(pk, problem, reason)
         return _render_page(request, page, DatasetForm(), status=error.status)
-    messages.success(request, said)
+    messages.success(request, message)
     return redirect("reviews:datasets")
 
 

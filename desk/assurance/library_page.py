@@ -99,14 +99,14 @@ def build_library_page(person: Person, now: datetime) -> list[KindRow]:
     waiting = set(_select_waiting().values_list("defect", flat=True))
     return [
         KindRow(
-            url=reverse("reviews:defect", args=[one.kind]),
-            title=one.title,
-            explanation=one.explanation,
-            weight=WEIGHT_WORDS[weights[one.kind]],
-            waits=one.kind in waiting,
-            figures=_build_figures(figures.get(one.kind)),
+            url=reverse("reviews:defect", args=[defect.kind]),
+            title=defect.title,
+            explanation=defect.explanation,
+            weight=WEIGHT_WORDS[weights[defect.kind]],
+            waits=defect.kind in waiting,
+            figures=_build_figures(figures.get(defect.kind)),
         )
-        for one in LIBRARY
+        for defect in LIBRARY
     ]
 
 

@@ -62,10 +62,10 @@ def defect_answer(request: HttpRequest, pk: int) -> HttpResponse:
     one's own."""
     kind = DefectKind(library.load_change(require_person(request), pk).defect)
     try:
-        said = _answer(request, pk)
+        message = _answer(request, pk)
     except TextMissing as error:
         return _render_kind(request, kind, error)
-    messages.success(request, said)
+    messages.success(request, message)
     return redirect("reviews:defect", kind)
 
 
@@ -88,7 +88,7 @@ def _render_kind(
 ) -> HttpResponse:
     errors = {}
     if refusal is not None:
-        errors = {one["path"]: one["message"] for one in refusal.errors}
+        errors = {error["path"]: error["message"] for error in refusal.errors}
         errors = errors or {"reason": refusal.detail}
     page = build_kind_page(
         require_person(request),

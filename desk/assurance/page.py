@@ -40,7 +40,7 @@ class OwnCanary:
     at: datetime
     tool: str
     title: str
-    said: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ class AssurancePage:
 def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
     """Build the page, in a fixed number of queries."""
     policy = active.find_active_policy()
-    mine = _select_decided(now).filter(reviewer=person)
-    own = list(mine.select_related("proposal__request").order_by("-ended_at"))
-    caught = sum(bool(one.caught) for one in own)
+    met = _select_decided(now).filter(reviewer=person)
+    own = list(met.select_related("proposal__request").order_by("-ended_at"))
+    caught = sum(bool(canary.caught) for canary in own)
     sees = permissions.has_permission(person, Permission.SEE_STATISTICS)
     return AssurancePage(
         on=policy is not None and active.load_document(policy).assurance.canaries,
         own_rate=format_rate(Rate(caught, len(own))),
-        own=[_build_own(one) for one in own[:MOST_OWN]],
+        own=[_build_own(canary) for canary in own[:MOST_OWN]],
         practice=_build_practice(person, now),
         people=build_person_rows(person, now),
         team=_build_team(person, now) if sees else None,
@@ -130,18 +130,18 @@ def _build_practice(person: Person, now: datetime) -> PracticeView | None:
         open_url=practice_page.find_next_url(open_) if open_ else "",
         enough=practice.has_enough_sources(person, now),
         lines=[
-            _build_practice_line(one)
-            for one in rows.order_by("-started_at")[:MOST_PRACTICES]
+            _build_practice_line(row)
+            for row in rows.order_by("-started_at")[:MOST_PRACTICES]
         ],
     )
 
 
-def _build_practice_line(one: Practice) -> PracticeLine:
-    counts = practice_page.count_answers(one.items.all())
+def _build_practice_line(ended: Practice) -> PracticeLine:
+    counts = practice_page.count_answers(ended.items.all())
     return PracticeLine(
-        url=reverse("reviews:practice", args=[one.pk]),
-        at=one.started_at,
-        title=practice_page.describe_practice(one),
+        url=reverse("reviews:practice", args=[ended.pk]),
+        at=ended.started_at,
+        title=practice_page.describe_practice(ended),
         caught=f"{counts.caught} of {counts.planted}",
         approved=f"{counts.approved} of {counts.plain}",
     )
@@ -159,13 +159,13 @@ def _build_own(canary: Canary) -> OwnCanary:
         at=canary.ended_at,
         tool=canary.tool_name,
         title=BY_KIND[DefectKind(canary.defect)].title,
-        said=f"{past}: {'caught' if canary.caught else 'missed'}",
+        outcome=f"{past}: {'caught' if canary.caught else 'missed'}",
     )
 
 
 def _build_team(person: Person, now: datetime) -> TeamView:
-    found = _select_decided(now)
-    met = set(found.values_list("reviewer", flat=True))
+    decided = _select_decided(now)
+    met = set(decided.values_list("reviewer", flat=True))
     worked = set(
         Decision.objects.filter(at__gt=now - PERIOD).values_list("reviewer", flat=True)
     )
@@ -173,7 +173,7 @@ def _build_team(person: Person, now: datetime) -> TeamView:
     if 0 < len(met) < FEWEST and not alone:
         return TeamView("", len(met), len(worked | met), [], withheld=True)
     rows = list(
-        found.values("defect")
+        decided.values("defect")
         .annotate(
             n=Count("pk"),
             caught_n=Count("pk", filter=Q(caught=True)),

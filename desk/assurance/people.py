@@ -42,15 +42,15 @@ def build_person_rows(reader: Person, now: datetime) -> Sequence[PersonRow] | No
         return None
     since = now - PERIOD
     canaries, practised = _count_canaries(since), _count_practice(since)
-    found = permissions.list_people_with_roles(canaries.keys() | practised.keys())
-    people = [one for one in found if _is_supervised(reader, one)]
+    people_met = permissions.list_people_with_roles(canaries.keys() | practised.keys())
+    people = [person for person in people_met if _is_supervised(reader, person)]
     return [
         PersonRow(
-            str(one),
-            format_rate(Rate(*canaries.get(one.pk, (0, 0)))),
-            format_rate(Rate(*practised.get(one.pk, (0, 0)))),
+            str(person),
+            format_rate(Rate(*canaries.get(person.pk, (0, 0)))),
+            format_rate(Rate(*practised.get(person.pk, (0, 0)))),
         )
-        for one in sorted(people, key=str)
+        for person in sorted(people, key=str)
     ]
 
 
@@ -75,5 +75,5 @@ def _count_practice(since: datetime) -> dict[int, Caught]:
     rows = PracticeItem.objects.filter(answered_at__gt=since)
     for item in rows.select_related("practice"):
         by_person[item.practice.reviewer_id].append(item)
-    found = {pk: practice_page.count_answers(items) for pk, items in by_person.items()}
-    return {pk: (one.caught, one.planted) for pk, one in found.items()}
+    counts = {pk: practice_page.count_answers(items) for pk, items in by_person.items()}
+    return {pk: (count.caught, count.planted) for pk, count in counts.items()}

@@ -84,7 +84,7 @@ class EscalationFigures:
 class EscalationsPage:
     """The page, with one list of row bands for each section."""
 
-    mine: list[QueueRow]
+    answerable: list[QueueRow]
     others: list[QueueRow]
     expired: list[QueueRow]
     splits: list[SplitDecision]
@@ -93,7 +93,7 @@ class EscalationsPage:
 
     @property
     def mine_bands(self) -> list[list[QueueRow]]:
-        return [self.mine]
+        return [self.answerable]
 
     @property
     def other_bands(self) -> list[list[QueueRow]]:
@@ -111,7 +111,7 @@ def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
     sees_all = permissions.has_permission(person, Permission.SEE_ALL)
     expired = _list_expired_rows(person, now) if sees_all else []
     return EscalationsPage(
-        mine=[row for row in rows if row.id in can],
+        answerable=[row for row in rows if row.id in can],
         others=[row for row in rows if row.id not in can],
         expired=expired,
         more_expired=cursors.count_rest(_select_expired(now), expired, MAX_OVER),
@@ -123,28 +123,32 @@ def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
 def list_waiting_rows(person: Person, now: datetime) -> list[QueueRow]:
     """List the open escalations: all for people who see all, for a reviewer those they
     escalated."""
-    found = visibility.select_visible_requests(person).filter(
+    requests = visibility.select_visible_requests(person).filter(
         status=RequestStatus.PENDING, expires_at__gt=now, tier=Tier.ESCALATE
     )
     if not permissions.has_permission(person, Permission.SEE_ALL):
         own = RequestVersion.objects.filter(
             request=OuterRef("pk"), escalated_by__contains=[person.public_id]
         )
-        found = found.filter(Exists(own))
-    ids = found.order_by("expires_at", "pk").values_list("pk", flat=True)[:MAX_WAITING]
+        requests = requests.filter(Exists(own))
+    ids = requests.order_by("expires_at", "pk").values_list("pk", flat=True)[
+        :MAX_WAITING
+    ]
     return queue.list_rows_by_id(ids, person, now, base=reverse("reviews:escalations"))
 
 
 def _list_answerable_ids(person: Person, rows: list[QueueRow]) -> set[str]:
-    found = visibility.select_decidable(person).filter(pk__in=[row.id for row in rows])
-    return set(found.values_list("pk", flat=True))
+    decidable = visibility.select_decidable(person).filter(
+        pk__in=[row.id for row in rows]
+    )
+    return set(decidable.values_list("pk", flat=True))
 
 
 def _list_expired_rows(person: Person, now: datetime) -> list[QueueRow]:
     """The requests that nobody answered in the last day: each one is a failure of the
     desk."""
-    found = _select_expired(now)
-    ids = found.order_by("-settled_at").values_list("pk", flat=True)[:MAX_OVER]
+    expired = _select_expired(now)
+    ids = expired.order_by("-settled_at").values_list("pk", flat=True)[:MAX_OVER]
     return queue.list_rows_by_id(ids, person, now)
 
 
@@ -159,7 +163,7 @@ def _list_splits(person: Person, now: datetime) -> list[SplitDecision]:
         request=OuterRef("pk"), version=OuterRef("version")
     ).order_by()
     closed = Note.objects.filter(request=OuterRef("pk"), kind=NoteKind.ARBITRATION)
-    found = list(
+    requests = list(
         ApprovalRequest.objects.filter(
             Exists(votes.filter(counts=True)),
             Exists(votes.filter(verdict=Verdict.REJECT)),
@@ -171,28 +175,31 @@ def _list_splits(person: Person, now: datetime) -> list[SplitDecision]:
         .order_by("-settled_at")[:MAX_OVER]
     )
     rows = {
-        row.id: row for row in queue.list_rows_by_id([r.pk for r in found], person, now)
+        row.id: row
+        for row in queue.list_rows_by_id([r.pk for r in requests], person, now)
     }
-    said = _load_votes(found)
+    answers = _load_votes(requests)
     supervises = permissions.find_deciding_role(person) is Role.SUPERVISOR
     queues = permissions.queues_of(person)
     return [
         SplitDecision(
-            rows[one.pk], said[one.pk], may_close=supervises and one.queue_id in queues
+            rows[request.pk],
+            answers[request.pk],
+            may_close=supervises and request.queue_id in queues,
         )
-        for one in found
+        for request in requests
     ]
 
 
 def _load_votes(requests: Iterable[ApprovalRequest]) -> dict[str, list[EscalationVote]]:
     """Load both answers on the version that was rejected, in the order they came."""
-    versions = {one.pk: one.version for one in requests}
-    found: dict[str, list[EscalationVote]] = {pk: [] for pk in versions}
+    versions = {request.pk: request.version for request in requests}
+    votes: dict[str, list[EscalationVote]] = {pk: [] for pk in versions}
     rows = Decision.objects.filter(request__in=versions).select_related("reviewer")
     for row in rows.order_by("at"):
         if row.version == versions[row.request_id]:
-            found[row.request_id].append(_build_vote(row))
-    return found
+            votes[row.request_id].append(_build_vote(row))
+    return votes
 
 
 def _build_vote(row: Decision) -> EscalationVote:
@@ -228,10 +235,10 @@ def _compute_figures(now: datetime) -> EscalationFigures:
 
 def _count_rules(versions: dict[str, int]) -> list[tuple[str, int]]:
     """Count the rules under which at least MANY_ESCALATIONS requests were escalated."""
-    found = RequestVersion.objects.filter(request__in=versions)
+    rows = RequestVersion.objects.filter(request__in=versions)
     counted = Counter(
         rule["text"]
-        for request, number, rules in found.values_list("request", "number", "rules")
+        for request, number, rules in rows.values_list("request", "number", "rules")
         if versions[request] == number
         for rule in rules
     )

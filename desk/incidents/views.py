@@ -52,8 +52,8 @@ def _build_form_state(
     """
     chosen = form.data.get("queue", "")
     gone = form.is_bound and not page.offers(chosen)
-    kept = form.data.get("reason", "") if not page.offered else ""
-    return {"chosen": chosen, "gone": gone, "kept": kept}
+    unsent = form.data.get("reason", "") if not page.offered else ""
+    return {"chosen": chosen, "gone": gone, "kept": unsent}
 
 
 def _declare_incident(request: HttpRequest, form: IncidentForm) -> HttpResponse:

@@ -52,8 +52,8 @@ class Viewer:
     @classmethod
     def load(cls, dumped: str) -> Viewer:
         """Parse such a header."""
-        said = json.loads(dumped)
-        return cls(**{**said, "since": parse_moment(said["since"])})
+        fields = json.loads(dumped)
+        return cls(**{**fields, "since": parse_moment(fields["since"])})
 
     def like(self, other: Viewer) -> bool:
         """Whether it is the same person with the same standing."""
@@ -64,7 +64,7 @@ class Viewer:
         everything changed."""
         if subjects is None or stops.STOPS_CHANNEL in subjects:
             return set(self.about.values())
-        return {self.about[one] for one in subjects if one in self.about}
+        return {self.about[subject] for subject in subjects if subject in self.about}
 
 
 def build_viewer(
@@ -76,8 +76,8 @@ def build_viewer(
     seen: dict[str, str] = {}
     if wanted:
         # guard: stream-visible
-        found = visibility.select_visible_requests(person).filter(pk__in=wanted)
-        for pk, proposal in found.values_list("pk", "proposal_id"):
+        visible = visibility.select_visible_requests(person).filter(pk__in=wanted)
+        for pk, proposal in visible.values_list("pk", "proposal_id"):
             seen |= {pk: pk, proposal: pk}
     return Viewer(
         person.pk, compute_standing(person), parse_moment(query.get("since", "")), seen
@@ -87,16 +87,16 @@ def build_viewer(
 def compute_standing(person: Person) -> str:
     """Compute a digest of the person's roles, queues and active flag."""
     roles = sorted(permissions.roles_of(person))
-    said = f"{roles}{sorted(permissions.queues_of(person))}{person.is_active}"
-    return sha256(said.encode()).hexdigest()[:16]
+    authority = f"{roles}{sorted(permissions.queues_of(person))}{person.is_active}"
+    return sha256(authority.encode()).hexdigest()[:16]
 
 
-def parse_moment(said: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
     a year before 2000."""
     try:
-        found = parse_datetime(said.replace(" ", "+"))
-        at = found.astimezone(UTC) if found and found.tzinfo else None
+        moment = parse_datetime(text.replace(" ", "+"))
+        at = moment.astimezone(UTC) if moment and moment.tzinfo else None
     except (ValueError, OverflowError):
         return None
     return at if at and clock.is_usable(at) else None
@@ -105,11 +105,11 @@ def parse_moment(said: str) -> datetime | None:
 def load_states(viewers: Collection[Viewer]) -> dict[int, BadgeUpdate]:
     """Load the numbers of each person, in two queries for all of them."""
     since: dict[int, datetime] = {}
-    for one in viewers:
-        earliest = since.get(one.person)
-        if one.since and (earliest is None or one.since < earliest):
-            since[one.person] = one.since
-    return badges.collect_badge_updates({one.person for one in viewers}, since)
+    for viewer in viewers:
+        earliest = since.get(viewer.person)
+        if viewer.since and (earliest is None or viewer.since < earliest):
+            since[viewer.person] = viewer.since
+    return badges.collect_badge_updates({viewer.person for viewer in viewers}, since)
 
 
 def build_message(
@@ -117,21 +117,21 @@ def build_message(
 ) -> dict[str, Any]:
     """Build what one page receives: the number of each badge, how many requests arrived
     since it was rendered, and what changed on it."""
-    told: dict[str, Any] = {"badges": asdict(news.badges)}
+    message: dict[str, Any] = {"badges": asdict(news.badges)}
     if viewer.since is not None:
-        told["new"] = len(news.opened) - bisect_right(news.opened, viewer.since)
+        message["new"] = len(news.opened) - bisect_right(news.opened, viewer.since)
     if changed:
-        told["changed"] = sorted(changed)
-    return told
+        message["changed"] = sorted(changed)
+    return message
 
 
-def format_event(told: Mapping[str, Any], number: str) -> str:
+def format_event(message: Mapping[str, Any], number: str) -> str:
     """Format one server-sent event.
 
     Its id is the database's time. A browser that reconnects with it receives the
     current state, so it misses nothing.
     """
-    return f"id: {number}\ndata: {json.dumps(told, separators=(',', ':'))}\n\n"
+    return f"id: {number}\ndata: {json.dumps(message, separators=(',', ':'))}\n\n"
 
 
 def build_first_answer(viewer: Viewer) -> str:

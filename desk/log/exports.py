@@ -64,8 +64,8 @@ class ExportLine:
 
 def list_exports(person: Person, *, now: datetime) -> list[ExportLine]:
     """List a person's newest exports with their progress, in one query."""
-    found = Export.objects.filter(person=person).order_by("-asked_at")[:MAX_SHOWN]
-    return [_build_line(export, now) for export in found]
+    exports = Export.objects.filter(person=person).order_by("-asked_at")[:MAX_SHOWN]
+    return [_build_line(export, now) for export in exports]
 
 
 def _build_line(export: Export, now: datetime) -> ExportLine:
@@ -132,9 +132,9 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
         raise _build_argument_error(
             "format", "must be csv or jsonl", "Choose CSV or JSONL."
         )
-    found = select_records(person, _parse_filters(query))
-    newest = found.values_list("pk", flat=True).first() or 0
-    count = found[: MAX_RECORDS + 1].count()
+    records = select_records(person, _parse_filters(query))
+    newest = records.values_list("pk", flat=True).first() or 0
+    count = records[: MAX_RECORDS + 1].count()
     if count > MAX_RECORDS:
         raise _build_argument_error(
             "until",
@@ -211,10 +211,10 @@ def _store_part(export: Export, rows: list[LogRecord]) -> None:
 
 
 def _select_remaining(export: Export) -> QuerySet[LogRecord]:
-    found = select_records(export.person, _parse_filters(export.query))
-    return found.filter(pk__gt=export.at_record, pk__lte=export.until_record).order_by(
-        "pk"
-    )
+    records = select_records(export.person, _parse_filters(export.query))
+    return records.filter(
+        pk__gt=export.at_record, pk__lte=export.until_record
+    ).order_by("pk")
 
 
 def _encode_records(export: Export, rows: list[LogRecord]) -> bytes:
@@ -259,7 +259,7 @@ def _format_csv(pairs: Iterable[RecordLine], *, heads: bool) -> str:
         cells = describe.present_or_report(
             row, partial(_list_cells, row, event), partial(_list_unreadable_cells, row)
         )
-        writer.writerow([format_cell(said) for said in cells])
+        writer.writerow([format_cell(cell) for cell in cells])
     return out.getvalue()
 
 
@@ -300,13 +300,13 @@ def _list_unreadable_cells(row: LogRecord) -> list[object]:
     return [known.get(name, "") for name in COLUMNS]
 
 
-def format_cell(said: object) -> str:
+def format_cell(cell: object) -> str:
     """Format text so that a spreadsheet shows it and never executes it.
 
     Hidden characters are named as on a page, and a text that could begin a formula gets
     an apostrophe (OWASP, CSV injection).
     """
-    text = "".join(map(_format_segment, inert.build_line_segments(str(said))))
+    text = "".join(map(_format_segment, inert.build_line_segments(str(cell))))
     return (
         f"'{text}"
         if text.lstrip(" ")[:1] in _FORMULA_STARTS and text.strip(" ")
@@ -355,8 +355,8 @@ def enqueue_rest(export_id: str) -> None:
 
 def load_finished_export(person: Person, export_id: str) -> Export:
     """Load one of the person's own finished exports. Raises NotFound."""
-    mine = Export.objects.filter(person=person, status=ExportStatus.DONE)
-    export = mine.filter(pk=export_id, parts__isnull=False).first()
+    own = Export.objects.filter(person=person, status=ExportStatus.DONE)
+    export = own.filter(pk=export_id, parts__isnull=False).first()
     if export is None:
         raise NotFound
     return export

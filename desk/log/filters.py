@@ -171,17 +171,17 @@ def _parse_moment(typed: str, *, end: bool = False) -> datetime | None:
     """Parse a date, or a date and time, in UTC. With `end`, a date means its last
     moment. A time outside the years that the product handles becomes the nearest one
     inside them. None for other texts."""
-    found: datetime | None
+    moment: datetime | None
     try:
         if day := parse_date(typed):
-            found = datetime.combine(day, time.max if end else time.min, UTC)
+            moment = datetime.combine(day, time.max if end else time.min, UTC)
         else:
-            found = parse_datetime(typed)
+            moment = parse_datetime(typed)
     except ValueError:
         return None
-    if found is None:
+    if moment is None:
         return None
-    at = found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
+    at = moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
     return clock.clamp(at)
 
 
@@ -194,17 +194,17 @@ def select_records(
     `hits` are the results of `find_hits`, which covers only the newest proposals.
     Without them the whole log is searched.
     """
-    found = log_lines.select_records(person).exclude(
+    records = log_lines.select_records(person).exclude(
         log_lines.filter_waiting_requests(person)
     )
     hits = hits or find_hits(person, filters, whole=True)
     if hits is not None:
-        found = found.filter(hits.fits)
+        records = records.filter(hits.fits)
     if filters.actor:
-        found = found.exclude(log_lines.filter_hidden_names(person))
+        records = records.exclude(log_lines.filter_hidden_names(person))
     for narrow in (_filter_by_columns, _filter_by_leaf, _filter_by_proposal):
-        found = narrow(found, filters)
-    return found.order_by("-pk")
+        records = narrow(records, filters)
+    return records.order_by("-pk")
 
 
 def find_hits(
@@ -219,21 +219,21 @@ def find_hits(
 
 
 def _filter_by_columns(
-    found: QuerySet[LogRecord], filters: LogFilters
+    records: QuerySet[LogRecord], filters: LogFilters
 ) -> QuerySet[LogRecord]:
     if filters.kind:
-        found = found.filter(kind__startswith=f"{filters.kind}.")
+        records = records.filter(kind__startswith=f"{filters.kind}.")
     if filters.agent:
-        found = found.filter(agent=filters.agent)
+        records = records.filter(agent=filters.agent)
     if filters.before:
-        found = found.filter(pk__lt=filters.before)
+        records = records.filter(pk__lt=filters.before)
     if after := _parse_moment(filters.after):
-        found = found.filter(at__gte=after)
+        records = records.filter(at__gte=after)
     if until := _parse_moment(filters.until, end=True):
-        found = found.filter(at__lte=until)
+        records = records.filter(at__lte=until)
     if filters.actor:
-        found = found.filter(actor_id__in=_list_actor_ids(filters.actor))
-    return found
+        records = records.filter(actor_id__in=_list_actor_ids(filters.actor))
+    return records
 
 
 def _list_actor_ids(typed: str) -> list[str]:
@@ -248,15 +248,15 @@ def _list_actor_ids(typed: str) -> list[str]:
 
 
 def _filter_by_leaf(
-    found: QuerySet[LogRecord], filters: LogFilters
+    records: QuerySet[LogRecord], filters: LogFilters
 ) -> QuerySet[LogRecord]:
     if filters.verdict:
-        found = found.filter(kind__startswith="decision.").annotate(
-            said=_LeafText("leaf", "verdict")
+        records = records.filter(kind__startswith="decision.").annotate(
+            leaf_verdict=_LeafText("leaf", "verdict")
         )
-        found = found.filter(said=filters.verdict)
+        records = records.filter(leaf_verdict=filters.verdict)
     if filters.flag in _FLAG_KINDS:
-        return found.filter(kind=_FLAG_KINDS[filters.flag])
+        return records.filter(kind=_FLAG_KINDS[filters.flag])
     if filters.flag:
         flagged = Decision.objects.filter(  # the record's own decision
             request=OuterRef("request"),
@@ -264,12 +264,12 @@ def _filter_by_leaf(
             at=OuterRef("at"),
             flags__contains=[filters.flag],
         )
-        found = found.filter(Exists(flagged), kind="decision.recorded")
-    return found
+        records = records.filter(Exists(flagged), kind="decision.recorded")
+    return records
 
 
 def _filter_by_proposal(
-    found: QuerySet[LogRecord], filters: LogFilters
+    records: QuerySet[LogRecord], filters: LogFilters
 ) -> QuerySet[LogRecord]:
     """Filter by the record's proposal rather than by the record itself."""
     of = {"proposal": OuterRef("proposal")}
@@ -278,26 +278,26 @@ def _filter_by_proposal(
         named = Proposal.objects.filter(
             pk=OuterRef("proposal"), tool_name__iexact=filters.tool
         )
-        found = found.filter(Exists(named))
+        records = records.filter(Exists(named))
     if filters.risk:
-        found = found.filter(Exists(revisions.filter(risk=filters.risk)))
+        records = records.filter(Exists(revisions.filter(risk=filters.risk)))
     if filters.digest:
-        found = found.filter(_build_hash_condition(filters.digest))
+        records = records.filter(_build_hash_condition(filters.digest))
     if filters.rule:
         ruled = RequestVersion.objects.filter(
             request__proposal=OuterRef("proposal"),
             rules__contains=[{"id": filters.rule}],
         )
-        found = found.filter(Exists(ruled))
+        records = records.filter(Exists(ruled))
     if filters.outcome in set(ExecutionStatus):
         ran = Execution.objects.filter(**of, status=filters.outcome)
-        return found.filter(Exists(ran))
+        return records.filter(Exists(ran))
     if filters.outcome:
         ended = Proposal.objects.filter(
             pk=OuterRef("proposal"), request__status=filters.outcome
         )
-        found = found.filter(Exists(ended))
-    return found
+        records = records.filter(Exists(ended))
+    return records
 
 
 def _build_hash_condition(digest: str) -> Q:

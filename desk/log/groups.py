@@ -32,13 +32,13 @@ class LogGroup:
     group."""
 
     headline: LogLine
-    told: list[LogLine]  # oldest first
+    timeline: list[LogLine]  # oldest first
     more_url: str  # lists the older records that are left out; may be empty
 
     @property
     def folds(self) -> bool:
         """Whether the row has a timeline to unfold."""
-        return len(self.told) > 1 or bool(self.more_url)
+        return len(self.timeline) > 1 or bool(self.more_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ def list_log_groups(
     heads = list(headlines[: PAGE_SIZE + 1])
     shown = heads[:PAGE_SIZE]
     most = TOLD_ALONE if len(heads) == 1 else TOLD
-    told = _list_timeline_records(person, filters, hits, shown, most=most)
+    timeline = _list_timeline_records(person, filters, hits, shown, most=most)
     events = log_lines.build_log_lines(
-        person, {row.pk: row for row in [*shown, *told]}.values()
+        person, {row.pk: row for row in [*shown, *timeline]}.values()
     )
     by_proposal: dict[str, list[LogLine]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.id):
@@ -95,14 +95,14 @@ def _list_timeline_records(
     shown, to know whether older ones exist."""
     proposals = [row.proposal for row in heads if row.proposal]
     place = Window(RowNumber(), partition_by=F("proposal"), order_by=F("pk").desc())
-    found = select_records(person, replace(filters, before=None), hits).order_by()
-    found = found.filter(proposal__in=proposals).annotate(place=place)
-    return list(found.filter(place__lte=most + 1))
+    records = select_records(person, replace(filters, before=None), hits).order_by()
+    records = records.filter(proposal__in=proposals).annotate(place=place)
+    return list(records.filter(place__lte=most + 1))
 
 
-def _build_group(headline: LogLine, told: list[LogLine], most: int) -> LogGroup:
+def _build_group(headline: LogLine, timeline: list[LogLine], most: int) -> LogGroup:
     if not headline.proposal:
         return LogGroup(headline, [headline], "")
-    more = len(told) > most
+    more = len(timeline) > most
     url = LogFilters(q=headline.proposal).url() if more else ""
-    return LogGroup(headline, log_lines.fold_claims(told[-most:]), url)
+    return LogGroup(headline, log_lines.fold_claims(timeline[-most:]), url)

@@ -76,14 +76,14 @@ class LogPage:
 def build_log_page(person: Person, filters: LogFilters) -> LogPage:
     """Build a page of the log, newest first, in ten queries plus the saved views."""
     hits = find_hits(person, filters)
-    found = log_groups.list_log_groups(person, filters, hits)
-    older = filters.url(before=found.before) if found.before else ""
+    page = log_groups.list_log_groups(person, filters, hits)
+    older = filters.url(before=page.before) if page.before else ""
     days = [
         LogDay(name=batch[0].headline.at, groups=batch)
-        for _, same in groupby(found.rows, key=_to_local_date)
+        for _, same in groupby(page.rows, key=_to_local_date)
         if (batch := list(same))
     ]
-    said = filters.query(before=None)
+    query = filters.query(before=None)
     kind, *further = [_build_choice(name, filters) for name in CHOICES]
     return LogPage(
         filters=filters,
@@ -91,12 +91,14 @@ def build_log_page(person: Person, filters: LogFilters) -> LogPage:
         kind=kind,
         further=further,
         older_url=older,
-        alone=len(found.rows) == 1,
+        alone=len(page.rows) == 1,
         scope_said=_describe_scope(person),
         searched_said=SEARCH_CUT_NOTE if hits and hits.cut else "",
         queue_url=_build_queue_url(person, filters),
         may_export=permissions.has_permission(person, Permission.EXPORT),
-        saved=saved_views.build_saved_view_list(person, "log", said, offers=bool(said)),
+        saved=saved_views.build_saved_view_list(
+            person, "log", query, offers=bool(query)
+        ),
     )
 
 
@@ -178,9 +180,9 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
     return RecordPage(
         event=log_lines.build_log_lines(person, [row])[0],
         leaf=[
-            (name, format_leaf_value(said))
-            for name, said in leaf.items()
-            if said is not None
+            (name, format_leaf_value(member))
+            for name, member in leaf.items()
+            if member is not None
         ],
         leaf_hash=bytes(position.leaf_hash).hex() if position else "",
         decision=_list_form_fields(decision) if decision else [],
@@ -192,17 +194,17 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
     )
 
 
-def format_leaf_value(said: Any) -> str:
+def format_leaf_value(member: Any) -> str:
     """Format a member of the leaf as words: `kind person, id u-…`."""
-    if isinstance(said, dict):
+    if isinstance(member, dict):
         return ", ".join(
-            f"{name} {format_leaf_value(item)}" for name, item in said.items()
+            f"{name} {format_leaf_value(item)}" for name, item in member.items()
         )
-    if isinstance(said, list):
-        return "; ".join(format_leaf_value(item) for item in said) or "none"
-    if isinstance(said, bool):
-        return "yes" if said else "no"
-    return "none" if said is None else str(said)
+    if isinstance(member, list):
+        return "; ".join(format_leaf_value(item) for item in member) or "none"
+    if isinstance(member, bool):
+        return "yes" if member else "no"
+    return "none" if member is None else str(member)
 
 
 def _find_decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
@@ -222,21 +224,21 @@ def _find_decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
 def _list_form_fields(decision: Decision) -> list[tuple[str, str]]:
     took = f"{decision.took_ms / 1000:.1f} s" if decision.took_ms is not None else ""
     asked = decision.check_asked
-    found = [
+    fields = [
         ("Verdict", decision.verdict),
         ("Reason", GIVEN_REASON_LABELS.get(decision.reason_code, "")),
         ("Note", decision.reason),
         ("Hash on screen", format_short_hash(decision.action_hash)),
         ("Time to decide", took),
         ("Attention check", str(asked.get("question", ""))),
-        ("Answer", "; ".join(str(one) for one in asked.get("answers", []))),
+        ("Answer", "; ".join(str(answer) for answer in asked.get("answers", []))),
         ("Flags", ", ".join(decision.flags)),
         (
             "Authority",
             format_leaf_value({k: v for k, v in decision.authority.items() if v}),
         ),
     ]
-    return [(label, value) for label, value in found if value]
+    return [(label, value) for label, value in fields if value]
 
 
 def _find_decider(row: LogRecord, leaf: dict[str, Any]) -> str:
@@ -250,15 +252,15 @@ def _find_batch_decision(leaf: dict[str, Any]) -> Decision | None:
     """The decision that keeps the page evidence of a batch."""
     if leaf["kind"] != "batch.decided":
         return None
-    kept = snapshots.find_batch_snapshot(leaf["data"]["batch"])
-    return kept.decision if kept else None
+    snapshot = snapshots.find_batch_snapshot(leaf["data"]["batch"])
+    return snapshot.decision if snapshot else None
 
 
 def _build_as_seen_url(person: Person, decision: Decision | None) -> str:
     if decision is None or snapshots.find_snapshot(decision) is None:
         return ""
-    mine = decision.reviewer_id == person.pk
-    if not mine and not permissions.has_permission(person, Permission.SEE_LOG):
+    own = decision.reviewer_id == person.pk
+    if not own and not permissions.has_permission(person, Permission.SEE_LOG):
         return ""
     return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
 
@@ -267,8 +269,8 @@ def _compare_hashes(row: LogRecord, leaf: dict[str, Any]) -> HashComparison | No
     """Compare the hash that the grant allows with the hash that was approved."""
     if not row.kind.startswith(("execution.", "grant.", "request.authorized")):
         return None
-    found = Execution.objects.select_related("grant__revision")
-    execution = found.filter(proposal=row.proposal).first()
+    executions = Execution.objects.select_related("grant__revision")
+    execution = executions.filter(proposal=row.proposal).first()
     if execution is None:
         return None
     approved = execution.grant.revision.action_hash
@@ -284,11 +286,11 @@ def _compare_hashes(row: LogRecord, leaf: dict[str, Any]) -> HashComparison | No
 def _find_neighbour_url(person: Person, row: LogRecord, *, later: bool) -> str:
     """The URL of the next record that this person may read, ordered by number if this
     record has one; empty at the end."""
-    found = log_lines.select_records(person)
+    records = log_lines.select_records(person)
     position = getattr(row, "position", None)
     by, here = ("position__seq", position.seq) if position else ("pk", row.pk)
     if later:
-        other = found.filter(**{f"{by}__gt": here}).order_by(by).first()
+        other = records.filter(**{f"{by}__gt": here}).order_by(by).first()
     else:
-        other = found.filter(**{f"{by}__lt": here}).order_by(f"-{by}").first()
+        other = records.filter(**{f"{by}__lt": here}).order_by(f"-{by}").first()
     return log_lines.build_record_url(other) if other else ""

@@ -37,8 +37,8 @@ SHORTEST_START = 3  # letters of the shortest prefix that finds a word
 def list_search_words(texts: Iterable[str]) -> list[str]:
     """List the distinct words of these texts. `C-1017` yields its parts as well, and
     `75.00` also yields `75`."""
-    found = dict.fromkeys(word for text in texts for word in _split_words(text))
-    return [word for word in found if len(word) <= LONGEST][:MOST_TERMS]
+    words = dict.fromkeys(word for text in texts for word in _split_words(text))
+    return [word for word in words if len(word) <= LONGEST][:MOST_TERMS]
 
 
 def build_search_query(text: str) -> str:
@@ -102,29 +102,31 @@ def search_log(
         _list_newest(_select_by_words(person, q), until, "revision__created_at", most)
     ]
     if people:
-        voted = _select_by_decisions(person, Q(reviewer__in=[one.pk for one in people]))
+        voted = _select_by_decisions(
+            person, Q(reviewer__in=[named.pk for named in people])
+        )
         lists.append(_list_newest(voted, until, "at", most))
     if codes := _list_reason_codes(q):
-        said = _select_by_decisions(person, Q(reason_code__in=codes))
-        lists.append(_list_newest(said, until, "at", most))
-    ids = {pk for found in lists for pk in found[:most]}
+        reasoned = _select_by_decisions(person, Q(reason_code__in=codes))
+        lists.append(_list_newest(reasoned, until, "at", most))
+    ids = {pk for hits in lists for pk in hits[:most]}
     fits = Q(proposal__in=ids | set(_list_proposal_ids(q))) | Q(
         pk__in=_list_record_ids(q)
     )
-    fits |= Q(proposal="", actor_id__in=[one.public_id for one in people])
+    fits |= Q(proposal="", actor_id__in=[named.public_id for named in people])
     fits |= Q(agent=q, thread="")
     for agent, thread in _list_runs(ids, q):
         fits |= Q(agent=agent, thread=thread)
-    return SearchHits(fits, cut=any(len(found) > most for found in lists))
+    return SearchHits(fits, cut=any(len(hits) > most for hits in lists))
 
 
 def _list_newest(
-    found: QuerySet[Any], until: datetime | None, at: str, most: int
+    proposals: QuerySet[Any], until: datetime | None, at: str, most: int
 ) -> list[str]:
     """The ids of the newest proposals, and one more when there are more than `most`."""
     if until:
-        found = found.filter(**{f"{at}__lte": until})
-    return list(found if most == MAX_RECORD_NUMBER else found[: most + 1])
+        proposals = proposals.filter(**{f"{at}__lte": until})
+    return list(proposals if most == MAX_RECORD_NUMBER else proposals[: most + 1])
 
 
 def _select_by_words(person: Person, q: str) -> QuerySet[Any]:
@@ -132,10 +134,10 @@ def _select_by_words(person: Person, q: str) -> QuerySet[Any]:
     if not asked:
         return SearchEntry.objects.none()
     fits = _MatchesQuery(F("words"), Cast(Value(asked), SearchQueryField()))
-    found = SearchEntry.objects.filter(fits)
+    entries = SearchEntry.objects.filter(fits)
     if not permissions.has_permission(person, Permission.SEE_LOG):
-        found = found.filter(revision__proposal__in=_select_own_proposals(person))
-    ordered = found.order_by("-revision")
+        entries = entries.filter(revision__proposal__in=_select_own_proposals(person))
+    ordered = entries.order_by("-revision")
     return ordered.values_list("revision__proposal", flat=True)
 
 
@@ -148,14 +150,16 @@ def _select_own_proposals(person: Person) -> QuerySet[Proposal]:
 def _select_by_decisions(person: Person, which: Q) -> QuerySet[Any]:
     """Proposals with such decisions. Decisions of others are included only if their
     votes and names are not hidden from this person."""
-    found = Decision.objects.filter(which)
+    decisions = Decision.objects.filter(which)
     if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
         owned = Q(request__proposal__barred__contains=[person.public_id])
         hidden = owned | Q(request__status__in=OPEN)
-        found = found.exclude(~Q(reviewer=person) & hidden)
+        decisions = decisions.exclude(~Q(reviewer=person) & hidden)
     if not permissions.has_permission(person, Permission.SEE_LOG):
-        found = found.filter(request__proposal__in=_select_own_proposals(person))
-    return found.order_by("-at").values_list("request__proposal", flat=True)
+        decisions = decisions.filter(
+            request__proposal__in=_select_own_proposals(person)
+        )
+    return decisions.order_by("-at").values_list("request__proposal", flat=True)
 
 
 def _list_people(q: str) -> list[Person]:
@@ -176,11 +180,11 @@ def _list_people(q: str) -> list[Person]:
 def _list_reason_codes(q: str) -> list[str]:
     """The reason codes whose words contain every typed word."""
     typed = set(list_search_words([q]))
-    said = {
+    words_by_code = {
         code: set(list_search_words([code, text]))
         for code, text in REASON_LABELS.items()
     }
-    return [code for code, words in said.items() if typed and typed <= words]
+    return [code for code, words in words_by_code.items() if typed and typed <= words]
 
 
 def _list_proposal_ids(q: str) -> list[str]:
@@ -191,8 +195,8 @@ def _list_proposal_ids(q: str) -> list[str]:
         return [typed]
     if not typed.startswith("r-"):
         return []
-    found = ApprovalRequest.objects.filter(pk=typed)
-    return list(found.values_list("proposal", flat=True))
+    requests = ApprovalRequest.objects.filter(pk=typed)
+    return list(requests.values_list("proposal", flat=True))
 
 
 def _list_record_ids(q: str) -> list[int]:
@@ -205,5 +209,5 @@ def _list_record_ids(q: str) -> list[int]:
 def _list_runs(proposals: Iterable[str], q: str) -> list[tuple[str, str]]:
     """The runs with this name among these proposals: some of a run's records have no
     proposal."""
-    found = Proposal.objects.filter(pk__in=proposals, thread__iexact=q)
-    return list(found.values_list("agent", "thread").distinct()[:5])
+    named = Proposal.objects.filter(pk__in=proposals, thread__iexact=q)
+    return list(named.values_list("agent", "thread").distinct()[:5])

@@ -42,13 +42,13 @@ def add_missing_entries(limit: int = BATCH_SIZE) -> int:
         cursor.execute(_MISSING, [LATE_IDS, limit])
         missing = [pk for (pk,) in cursor.fetchall()]
     rows = Revision.objects.filter(pk__in=missing).select_related("tool", "proposal")
-    found = [
+    entries = [
         (row.pk, search.list_search_words(_list_texts(row)))
         for row in rows.order_by("pk")
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(_STORE, found)
-    return len(found)
+        cursor.executemany(_STORE, entries)
+    return len(entries)
 
 
 def _list_texts(revision: Revision) -> Iterator[str]:

@@ -59,8 +59,8 @@ def load_notices_page(person: Person, pk: str) -> NoticesPage:
         raise NotFound
     if not permissions.has_permission(person, Permission.SEE_DELIVERIES):
         raise NotFound
-    found = Notice.objects.filter(request=request).select_related("person")
-    rows = list(found.order_by("-pk")[: MAX_LINES + 1])
+    notices = Notice.objects.filter(request=request).select_related("person")
+    rows = list(notices.order_by("-pk")[: MAX_LINES + 1])
     lines = [_build_line(row) for row in rows[:MAX_LINES]]
     return NoticesPage(request, lines, len(rows) > MAX_LINES)
 

@@ -40,8 +40,8 @@ class _QueueForm(forms.Form):
 
     def add_refusal(self, refusal: DomainError) -> None:
         """Show each problem that the operation found at its field, or as a whole."""
-        for one in refusal.errors:
-            self.add_error(one["path"], one["message"])
+        for error in refusal.errors:
+            self.add_error(error["path"], error["message"])
         if not refusal.errors:
             self.add_error(None, refusal.detail)
 

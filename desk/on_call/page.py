@@ -77,15 +77,15 @@ def build_on_call_page(person: Person, now: datetime) -> OnCallPage:
         for queue in queues
     }
     return OnCallPage(
-        rotas=[_build_rota(one, deciders[one.pk], now) for one in queues],
+        rotas=[_build_rota(queue, deciders[queue.pk], now) for queue in queues],
         shifts=_list_shifts(queues, plans, now),
         drills=_list_drills(queues, now),
         plans=plans,
-        people=sorted({one.pk for pk in plans for one in deciders[pk]}),
+        people=sorted({person.pk for pk in plans for person in deciders[pk]}),
         shown=[
-            (one.name, canonical.format_shown(planning.build_shown_rota(one, now)))
-            for one in queues
-            if one.pk in plans
+            (queue.name, canonical.format_shown(planning.build_shown_rota(queue, now)))
+            for queue in queues
+            if queue.pk in plans
         ],
         kept_days=settings.COUNTERSEAL.keep_notices_days,
     )
@@ -105,7 +105,7 @@ def _build_rota(queue: Queue, people: Sequence[Person], now: datetime) -> QueueR
     on_call = planned or duty.select_willing(people)
     return QueueRota(
         title=queue.title,
-        on_call=sorted(str(one) for one in people if one.pk in on_call),
+        on_call=sorted(str(person) for person in people if person.pk in on_call),
         planned=bool(planned),
     )
 
@@ -114,19 +114,19 @@ def _list_shifts(
     queues: Sequence[Queue], plans: Collection[int], now: datetime
 ) -> list[ShiftLine]:
     rows = OnCallShift.objects.filter(queue__in=queues, ends_at__gt=now)
-    found = rows.select_related("person", "queue").order_by("begins_at", "pk")
+    shifts = rows.select_related("person", "queue").order_by("begins_at", "pk")
     return [
         ShiftLine(
-            id=one.pk,
-            queue=one.queue.title,
-            person=str(one.person),
-            begins_at=one.begins_at,
-            ends_at=one.ends_at,
-            now=one.begins_at <= now,
-            may_end=one.queue_id in plans,
-            shown=canonical.format_shown(planning.build_shown_shift(one, now)),
+            id=shift.pk,
+            queue=shift.queue.title,
+            person=str(shift.person),
+            begins_at=shift.begins_at,
+            ends_at=shift.ends_at,
+            now=shift.begins_at <= now,
+            may_end=shift.queue_id in plans,
+            shown=canonical.format_shown(planning.build_shown_shift(shift, now)),
         )
-        for one in found[:MOST_SHIFTS]
+        for shift in shifts[:MOST_SHIFTS]
     ]
 
 

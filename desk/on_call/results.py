@@ -73,9 +73,13 @@ def _build_result(
     sightings: Sequence[DrillSighting],
     now: datetime,
 ) -> DrillResult:
-    asked = [one for one in sightings if one.person.public_id in drill.people]
+    asked = [
+        sighting for sighting in sightings if sighting.person.public_id in drill.people
+    ]
     times = _measure_times(drill, asked)
-    used = {one.channel for one in notices} | {one.channel for one in sightings}
+    used = {notice.channel for notice in notices} | {
+        sighting.channel for sighting in sightings
+    }
     known = registry.load_channels()
     return DrillResult(
         id=drill.pk,
@@ -93,8 +97,8 @@ def _build_result(
             _build_channel(
                 drill,
                 known[name].title if name in known else name or "The page itself",
-                [one for one in notices if one.channel == name],
-                [one for one in sightings if one.channel == name],
+                [notice for notice in notices if notice.channel == name],
+                [sighting for sighting in sightings if sighting.channel == name],
             )
             for name in sorted(used, key=lambda name: (not name, name))
         ],
@@ -110,9 +114,9 @@ def _build_channel(
     times = _measure_times(drill, sightings)
     return ChannelResult(
         title=title,
-        sent=sum(bool(one.sent_at or one.attempts) for one in notices),
-        delivered=sum(one.sent_at is not None for one in notices),
-        held=sum(not (one.sent_at or one.attempts) for one in notices),
+        sent=sum(bool(notice.sent_at or notice.attempts) for notice in notices),
+        delivered=sum(notice.sent_at is not None for notice in notices),
+        held=sum(not (notice.sent_at or notice.attempts) for notice in notices),
         seen=times.total,
         median=format_seconds(times.median),
         p90=format_seconds(times.p90),
@@ -124,6 +128,6 @@ def _measure_times(
 ) -> Times:
     """From the beginning of the drill until each person opened the link."""
     counts: dict[str, int] = defaultdict(int)
-    for one in sightings:
-        counts[str(round((one.at - drill.started_at).total_seconds()))] += 1
+    for sighting in sightings:
+        counts[str(round((sighting.at - drill.started_at).total_seconds()))] += 1
     return Times(counts)

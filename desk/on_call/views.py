@@ -79,19 +79,19 @@ def drill(request: HttpRequest, pk: int) -> HttpResponse:
     """The page that a drill's message links to. Its script records at once that the
     reader saw it, and a button does without a script (POST)."""
     person = require_person(request)
-    found = drills.load_drill(pk, person)
+    row = drills.load_drill(pk, person)
     channel = request.GET.get("by", "")[:32].replace("\0", "")
     if request.method == "POST":
         drills.record_sighting(drill_id=pk, person=person, channel=channel)
         if not wants_partial(request):
             return redirect("reviews:drill", pk)
     now = frame.get_frame(request).now
-    (result,) = build_results([found], now)
-    seen = DrillSighting.objects.filter(drill=found, person=person).first()
+    (result,) = build_results([row], now)
+    seen = DrillSighting.objects.filter(drill=row, person=person).first()
     context = {
         "drill": result,
         "seen": seen,
-        "asked": person.public_id in found.people,
+        "asked": person.public_id in row.people,
         "records": seen is None and result.runs and bool(channel),
     }
     template = choose_template(request, "desk/on_call/drill.html", "drill-state")

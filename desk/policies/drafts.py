@@ -94,7 +94,7 @@ class Activation:
     @property
     def others(self) -> list[str]:
         laxer = set(self.laxer)
-        return [one.text for one in self.changes if one.text not in laxer]
+        return [change.text for change in self.changes if change.text not in laxer]
 
 
 class ActivationForm(forms.Form):
@@ -118,20 +118,20 @@ def build_version_form(person: Person, base: int | None) -> VersionForm:
     """The form with the text of version `base`, by default of the active one, else of
     the newest. Raises NotPermitted for anyone but an administrator, and NotFound."""
     check_administrator(person)
-    found = _find_base(base)
-    if found is None:
+    version = _find_base(base)
+    if version is None:
         return VersionForm("", None)
-    return VersionForm(write_source(found.document), found.number)
+    return VersionForm(write_source(version.document), version.number)
 
 
 def _find_base(number: int | None) -> PolicyVersion | None:
     rows = PolicyVersion.objects.order_by("-number")
     if number is None:
         return active.find_active_policy() or rows.first()
-    found = rows.filter(number=number).first()
-    if found is None:
+    version = rows.filter(number=number).first()
+    if version is None:
         raise NotFound
-    return found
+    return version
 
 
 def save_draft(
@@ -149,12 +149,14 @@ def save_draft(
 
 def _quote_lines(errors: Sequence[FieldError], text: str) -> list[DraftError]:
     lines = text.splitlines()
-    found = [DraftError(path=one["path"], message=one["message"]) for one in errors]
-    for quoted, one in zip(found, errors, strict=True):
-        if 0 < one.get("line", 0) <= len(lines):
-            quoted["line"] = one["line"]
-            quoted["source"] = lines[one["line"] - 1].strip()
-    return found
+    quotes = [
+        DraftError(path=error["path"], message=error["message"]) for error in errors
+    ]
+    for quoted, error in zip(quotes, errors, strict=True):
+        if 0 < error.get("line", 0) <= len(lines):
+            quoted["line"] = error["line"]
+            quoted["source"] = lines[error["line"] - 1].strip()
+    return quotes
 
 
 def _describe(error: DomainError, title: str) -> str:
@@ -174,10 +176,10 @@ def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
         versions.activate_version(version_id=version.pk, by=person)  # refuses it
     form = ActivationForm(http.POST)
     if not form.is_valid():
-        found = [
+        errors = [
             build_field_error(name, str(form.errors[name][0])) for name in form.errors
         ]
-        raise InvalidInput("Nothing was activated. Complete the form:", errors=found)
+        raise InvalidInput("Nothing was activated. Complete the form:", errors=errors)
     sent = form.cleaned_data
     confirm_password(http, person, sent["password"])
     shown = ShownVersions(sent["digest"], sent["base"], sent["base_digest"])
@@ -196,16 +198,16 @@ def build_activation(
     refused."""
     current = active.find_active_policy()
     before = write_source(current.document) if current else ""
-    found: Sequence[PolicyChange] = ()
+    differences: Sequence[PolicyChange] = ()
     if current is not None:
         documents = active.load_document(current), active.load_document(version)
-        found = changes.list_changes(*documents)
+        differences = changes.list_changes(*documents)
     return Activation(
         base=current.number if current else None,
         hunks=list(_list_hunks(before, write_source(version.document))),
         by_author=version.author_id == person.pk,
         shown=versions.build_shown_versions(version),
-        changes=found,
+        changes=differences,
         moved=_list_moved(sent.get("base", ""), before, refusal),
         problem=_describe(refusal, _NOT_ACTIVATED) if refusal else "",
         problem_code=refusal.code if refusal else "",

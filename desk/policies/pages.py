@@ -72,15 +72,15 @@ def check_reader(person: Person) -> None:
 def list_versions(person: Person) -> list[PolicyVersion]:
     """Every version, newest first, without documents. Raises NotFound."""
     check_reader(person)
-    found = PolicyVersion.objects.defer("document").order_by("-number")
-    return list(found.select_related("author", "activated_by"))
+    versions = PolicyVersion.objects.defer("document").order_by("-number")
+    return list(versions.select_related("author", "activated_by"))
 
 
 def build_policy_page(person: Person, number: int) -> PolicyPage:
     """The page of version `number`. Raises NotFound."""
     check_reader(person)
-    found = PolicyVersion.objects.select_related("author", "activated_by")
-    version = found.filter(number=number).first()
+    versions = PolicyVersion.objects.select_related("author", "activated_by")
+    version = versions.filter(number=number).first()
     if version is None:
         raise NotFound
     document = active.load_document(version)
@@ -96,8 +96,8 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
         ],
         queues=sorted(document.queues.items()),
         measures=[
-            (name, _describe_measure(one))
-            for name, one in sorted(document.measures.items())
+            (name, _describe_measure(measure))
+            for name, measure in sorted(document.measures.items())
         ],
         recall=list(_list_undo_windows(document)),
     )
@@ -153,15 +153,17 @@ def _list_reversal_lines(tool: ToolDefinition) -> Iterator[str]:
     because = tool.profile.reversible_because
     kind = tool.reversal.kind if tool.reversal else ""
     by = f"by {tool.compensation.tool}" if tool.compensation else ""
-    said = ", ".join(part for part in (kind, by) if part)
-    yield _add_reason(said or ("reversible" if because else "not declared"), because)
-    for one in tool.classes or []:
-        if because := one.profile.reversible_because:
-            yield _add_reason(f"class {one.name}, reversible", because)
+    sentence = ", ".join(part for part in (kind, by) if part)
+    yield _add_reason(
+        sentence or ("reversible" if because else "not declared"), because
+    )
+    for tool_class in tool.classes or []:
+        if because := tool_class.profile.reversible_because:
+            yield _add_reason(f"class {tool_class.name}, reversible", because)
 
 
-def _add_reason(said: str, because: str) -> str:
-    return f"{said}: {because.removesuffix('.')}" if because else said
+def _add_reason(sentence: str, because: str) -> str:
+    return f"{sentence}: {because.removesuffix('.')}" if because else sentence
 
 
 def _describe_measure(measure: Measure) -> str:

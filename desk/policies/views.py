@@ -86,8 +86,12 @@ def _render_policy(
 
 def _read_base(request: HttpRequest) -> int | None:
     """The version that `from` names; None without a number."""
-    said = request.GET.get("from", "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+    number = request.GET.get("from", "")
+    return (
+        int(number)
+        if number.isascii() and number.isdigit() and len(number) < 10
+        else None
+    )
 
 
 def _read_person(request: HttpRequest) -> Person:

@@ -61,12 +61,12 @@ class QueueFilters:
         """Parse the URL's query. An invalid value is ignored and never causes an
         error."""
         allowed = {"tab": TABS, "risk": [r.value for r in Risk], "sort": SORTS}
-        said = {
+        typed = {
             name: query[name].strip().replace("\0", "")[: MAX_LENGTHS.get(name, 40)]
             for name in ("tab", "risk", "tool", "agent", "q", "same", "sort")
             if query.get(name)
         }
-        fits = {n: v for n, v in said.items() if n not in allowed or v in allowed[n]}
+        fits = {n: v for n, v in typed.items() if n not in allowed or v in allowed[n]}
         fits["same"] = _parse_repeat_key(fits.get("same", ""))
         show = query.get("show", "")
         most = int(show) if show.isdecimal() and len(show) < 5 else PAGE_SIZE
@@ -76,8 +76,8 @@ class QueueFilters:
         """Format the filters as a query string, without those at their default."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         usual = QueueFilters()
-        said = {n: v for n, v in values.items() if v != getattr(usual, n)}
-        return urlencode(said)
+        changed = {n: v for n, v in values.items() if v != getattr(usual, n)}
+        return urlencode(changed)
 
     def url(self, **changes: Any) -> str:
         """The queue's URL with these filters, changed by `changes`."""
@@ -133,8 +133,8 @@ class QueueFilters:
         return DONE_SENTENCE if self.tab == "done" else ORDER_SENTENCES[self.sort]
 
 
-def _parse_repeat_key(said: str) -> str:
+def _parse_repeat_key(key: str) -> str:
     try:
-        return str(UUID(said)) if said else ""
+        return str(UUID(key)) if key else ""
     except ValueError:
         return ""

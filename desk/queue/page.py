@@ -91,7 +91,7 @@ class QueueFigures:
     """The numbers of the tabs, and the desk's capacity against what waits. `open` is
     the number of the Open tab: other people's claims count, as the list shows them."""
 
-    mine: int
+    own: int
     waiting: int
     done: int
     unknown: int
@@ -169,7 +169,7 @@ class GoneRequest:
     """A request that no longer waits: `Approved by Tomás`."""
 
     id: str
-    said: str
+    outcome: str
 
 
 def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
@@ -179,9 +179,9 @@ def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
     Two queries. A decider is named only when the request is settled, and never to the
     owner of the run.
     """
-    found = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
-    settled = found.filter(settled_at__gt=moment, status__in=SETTLED)
-    held = found.filter(status=RequestStatus.RECALLABLE)
+    requests = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
+    settled = requests.filter(settled_at__gt=moment, status__in=SETTLED)
+    held = requests.filter(status=RequestStatus.RECALLABLE)
     rows = [*settled.order_by("-settled_at")[:MAX_GONE], *held[:MAX_GONE]][:MAX_GONE]
     names = _list_decider_names(row.pk for row in rows if row.status in DECIDED)
     return [GoneRequest(row.pk, _describe_outcome(row, names, person)) for row in rows]
@@ -292,10 +292,10 @@ def build_queue_page(
     not decided for a while.
     """
     reach = QueueReach.of(person)
-    found = search.find_requests(reach, filters, now=now)
+    requests = search.find_requests(reach, filters, now=now)
     settled = filters.tab == "done"
     lines = queue_rows.list_queue_rows(
-        found[: filters.show],
+        requests[: filters.show],
         person,
         now,
         settled=settled,
@@ -321,7 +321,7 @@ def build_queue_page(
         own_day=load_own_day(reach, now) if not lines and reach.role else None,
         caption=f"{TABS[filters.tab]} requests",
         fresh_url=_build_fresh_url(filters, now),
-        more_url=_build_more_url(filters) if len(found) > filters.show else "",
+        more_url=_build_more_url(filters) if len(requests) > filters.show else "",
         figures=counted,
         supervises=reach.role is Role.SUPERVISOR,
         polls=filters.tab == "open",
@@ -343,8 +343,10 @@ def list_decidable_ids(person: Person, filters: QueueFilters) -> list[str]:
     """List the ids that this person can decide, filtered and ordered as on the page."""
     wanted = replace(filters, tab="open", show=MOST_ROWS)
     return [
-        one.id
-        for one in search.find_requests(QueueReach.of(person), wanted, now=clock.now())
+        request.id
+        for request in search.find_requests(
+            QueueReach.of(person), wanted, now=clock.now()
+        )
     ]
 
 
@@ -360,14 +362,14 @@ def list_rows_by_id(
     The caller must have checked that this person may see them.
     """
     return queue_rows.list_queue_rows(
-        [FoundRequest(one) for one in ids], person, now, base=base
+        [FoundRequest(pk) for pk in ids], person, now, base=base
     )
 
 
 def count_newer(person: Person, since: datetime) -> int:
     """Count the requests opened after `since` that this person can decide."""
-    found = visibility.select_decidable(person).filter(opened_at__gt=since)
-    return found.order_by()[: search.MOST_COUNTED].count()
+    newer = visibility.select_decidable(person).filter(opened_at__gt=since)
+    return newer.order_by()[: search.MOST_COUNTED].count()
 
 
 def count_offers(person: Person, now: datetime) -> int:
@@ -398,7 +400,7 @@ def _build_tabs(
     counts = {"open": counted.waiting, "done": counted.done}
     if reach.role is not None:
         counts |= {
-            "mine": counted.mine,
+            "mine": counted.own,
             "open": min(counted.open, MOST_COUNTED),
             "waiting": counted.waiting,
         }
@@ -418,7 +420,7 @@ def _group_by_band(
         return [lines] if lines else []
     first = filters.tab == "mine"  # what is offered is listed before the bands
     bands = groupby(
-        lines, key=lambda one: (first and one.offered, RISK_BANDS[Risk(one.risk)])
+        lines, key=lambda row: (first and row.offered, RISK_BANDS[Risk(row.risk)])
     )
     return [list(band) for _, band in bands]
 

@@ -105,7 +105,7 @@ class QueueRow:
 
 
 def list_queue_rows(
-    found: Sequence[FoundRequest],
+    requests: Sequence[FoundRequest],
     person: Person,
     now: datetime,
     *,
@@ -119,33 +119,35 @@ def list_queue_rows(
     `settled` adds the outcome. `together` adds the batch that each waits in, with one
     more query; with `gathered`, one row stands for the whole batch, with three more.
     """
-    sealed = load_versions([one.id for one in found], person, settled=settled)
+    sealed = load_versions(
+        [request.id for request in requests], person, settled=settled
+    )
     within = links.list_batch_links(sealed.keys()) if together and sealed else {}
     briefs = load_briefs(sealed.values())
     notes = _load_own_notes(sealed.values())
-    whole = {one.id for one in within.values()} if gathered else set()
+    whole = {link.id for link in within.values()} if gathered else set()
     batches = lists.load_batch_items(whole, now) if whole else {}
 
-    def build_whole(one: FoundRequest) -> QueueRow:
+    def build_whole(request: FoundRequest) -> QueueRow:
         row = build_row(
-            sealed[one.id],
+            sealed[request.id],
             briefs,
             person,
             now,
-            found=one,
+            listed=request,
             base=base,
-            own_note=notes.get(one.id, ""),
+            own_note=notes.get(request.id, ""),
         )
-        return _mark_batch(row, within.get(one.id), batches)
+        return _mark_batch(row, within.get(request.id), batches)
 
     return [
         describe.present_or_report(
-            one.id,
-            partial(build_whole, one),
-            partial(_build_unreadable_row, sealed[one.id].request, now, base),
+            request.id,
+            partial(build_whole, request),
+            partial(_build_unreadable_row, sealed[request.id].request, now, base),
         )
-        for one in found
-        if one.id in sealed
+        for request in requests
+        if request.id in sealed
     ]
 
 
@@ -188,8 +190,8 @@ def _mark_batch(
         return row
     batch = batches.get(within.id)
     if batch is None:
-        said = f"in a batch of {within.count}"
-        head = replace(row.head, batch=said, batch_url=within.url)
+        words = f"in a batch of {within.count}"
+        head = replace(row.head, batch=words, batch_url=within.url)
         return replace(row, head=head)
     head = replace(
         row.head,
@@ -205,30 +207,30 @@ def _mark_batch(
     return replace(row, head=head, state=_build_batch_state(row.state, batch.ending))
 
 
-def _build_batch_state(state: StateLabel | None, said: str) -> StateLabel | None:
+def _build_batch_state(state: StateLabel | None, words: str) -> StateLabel | None:
     """What a batch's row says of its requests, in place of what one of them says."""
     if state is None or state.word == states.APPROVAL_UNDONE:
-        return StateLabel("waiting", said, icon="back") if said else None
-    return replace(state, note=said) if said else state
+        return StateLabel("waiting", words, icon="back") if words else None
+    return replace(state, note=words) if words else state
 
 
 def load_versions(
     ids: Iterable[str], person: Person, *, settled: bool = False
 ) -> dict[str, RequestVersion]:
     """Load the current versions by request, with what a row shows."""
-    found: Iterable[RequestVersion] = (
+    versions: Iterable[RequestVersion] = (
         _with_outcome(
             _annotate_row(RequestVersion.objects.filter(request__in=list(ids))), person
         )
         if settled
         else _VERSIONS.fetch_all(requests=list(ids))
     )
-    return {one.request_id: one for one in found}
+    return {version.request_id: version for version in versions}
 
 
-def _annotate_row(found: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
+def _annotate_row(versions: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
     return (
-        found.filter(number=F("request__version"))
+        versions.filter(number=F("request__version"))
         .select_related(
             "request__hold__holder",
             "request__hold__offered_to",
@@ -264,42 +266,44 @@ def _build_switch_subquery() -> Subquery:
         | Q(scope=Scope.THREAD, key=run)
         | Q(scope=Scope.EVERYTHING)
     )
-    found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-mode", "pk")
-    return Subquery(found.values(text=Concat("scope", Value(" "), "mode"))[:1])
+    switches = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-mode", "pk")
+    return Subquery(switches.values(text=Concat("scope", Value(" "), "mode"))[:1])
 
 
 def load_briefs(sealed: Iterable[RequestVersion]) -> dict[int, describe.EffectBrief]:
     """Load the effects of these versions, by revision, as the newest reading of the
     state shows them."""
-    found = list(sealed)
+    versions = list(sealed)
     return describe.load_briefs_by_id(
-        {one.revision_id: one.request.action_hash for one in found},
-        {one.revision_id: one.newest_reading for one in found},  # type: ignore[attr-defined]
+        {version.revision_id: version.request.action_hash for version in versions},
+        {version.revision_id: version.newest_reading for version in versions},  # type: ignore[attr-defined]
     )
 
 
 def _with_outcome(
-    found: QuerySet[RequestVersion], person: Person
+    versions: QuerySet[RequestVersion], person: Person
 ) -> QuerySet[RequestVersion]:
     own = Decision.objects.filter(reviewer=person).select_related("reviewer")
     given = Prefetch("request__decisions", own.order_by("at"), to_attr="own")
     ran = Prefetch("request__proposal__executions", to_attr="ran")
-    return found.select_related("request__proposal").prefetch_related(given, ran)
+    return versions.select_related("request__proposal").prefetch_related(given, ran)
 
 
 def _load_own_notes(sealed: Iterable[RequestVersion]) -> dict[str, str]:
     """What the person decided on each request last, and what later ended that: `You
     approved, undone after 4 s`."""
     newest: list[Decision] = [
-        own[-1] for one in sealed if (own := getattr(one.request, "own", None))
+        own[-1] for version in sealed if (own := getattr(version.request, "own", None))
     ]
     ends = endings.list_decision_endings(newest)
-    said = {}
-    for one in newest:
-        ended = ends.get(one.pk)
-        after = f", {ended.describe(one.at)}" if ended else ""
-        said[one.request_id] = f"You {VERDICT_SPECS[Verdict(one.verdict)].past}{after}"
-    return said
+    notes = {}
+    for decision in newest:
+        ended = ends.get(decision.pk)
+        after = f", {ended.describe(decision.at)}" if ended else ""
+        notes[decision.request_id] = (
+            f"You {VERDICT_SPECS[Verdict(decision.verdict)].past}{after}"
+        )
+    return notes
 
 
 def build_row(
@@ -308,7 +312,7 @@ def build_row(
     person: Person,
     now: datetime,
     *,
-    found: FoundRequest,
+    listed: FoundRequest,
     base: str = REQUESTS_URL,
     own_note: str = "",
 ) -> QueueRow:
@@ -330,7 +334,7 @@ def build_row(
         tool=request.tool_name,
         agent=request.agent,
         flags=_list_flags(sealed, shown, now),
-        **_describe_repeats(found, request),
+        **_describe_repeats(listed, request),
     )
     held = holding.build_hold_status(person, request, now)
     return QueueRow(
@@ -401,10 +405,10 @@ def _build_state(
 
 def _add_assignee(assignee: Person, person: Person, state: StateLabel) -> StateLabel:
     """Add to whom a supervisor assigned the request, after its holder and its state."""
-    said = "Assigned to you" if assignee == person else f"Assigned to {assignee}"
+    words = "Assigned to you" if assignee == person else f"Assigned to {assignee}"
     if state.word == states.PENDING_WORD:
-        return replace(state, word=said)
-    return replace(state, note=" · ".join(one for one in (state.note, said) if one))
+        return replace(state, word=words)
+    return replace(state, note=" · ".join(part for part in (state.note, words) if part))
 
 
 def _find_execution(request: ApprovalRequest) -> Any:
@@ -413,14 +417,16 @@ def _find_execution(request: ApprovalRequest) -> Any:
     return next(iter(getattr(request.proposal, "ran", [])), None)
 
 
-def _describe_repeats(found: FoundRequest, request: ApprovalRequest) -> dict[str, str]:
+def _describe_repeats(listed: FoundRequest, request: ApprovalRequest) -> dict[str, str]:
     """Describe the identical proposals that share this row, with a link to their
     list."""
-    if found.repeats < 2 or found.since is None:
+    if listed.repeats < 2 or listed.since is None:
         return {}
-    many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
+    many = (
+        f"{listed.repeats}+" if listed.repeats >= MOST_COUNTED else str(listed.repeats)
+    )
     return {
-        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {format_time(found.since)}",
+        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {format_time(listed.since)}",
         "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
     }
 
@@ -452,36 +458,36 @@ def build_choices(
     rows, names = list(rows), _list_names(reach, filters)
     agents = {row.agent for row in rows} | {filters.agent} | names["agent"]
     tools = {row.tool for row in rows} | {filters.tool} | names["tool"]
-    risks = {one.value: one.value.title() for one in Risk}
-    found = [
+    risks = {risk.value: risk.value.title() for risk in Risk}
+    selects = [
         _build_choice("risk", "Risk", {"": "any"} | risks, filters),
         _build_choice("tool", "Tool", _build_options(tools), filters),
         _build_choice("agent", "Agent", _build_options(agents), filters),
     ]
     if filters.tab != "done":
-        found.append(_build_choice("sort", "Sort", SORTS, filters))
-    return found
+        selects.append(_build_choice("sort", "Sort", SORTS, filters))
+    return selects
 
 
 def _list_names(reach: QueueReach, filters: QueueFilters) -> dict[str, set[str]]:
     """The agents with something that waits, and the tools, that this person may
     read."""
-    found: dict[str, set[str]] = {"agent": set(), "tool": set()}
+    names: dict[str, set[str]] = {"agent": set(), "tool": set()}
     if filters.tab == "done":
-        return found
+        return names
     sql = _NAMES_SQL.format(read=reach.reads, most=MOST_AGENTS)
     with connection.cursor() as cursor:
         cursor.execute(sql, {"mine": reach.queues})
         for kind, name in cursor.fetchall():
-            found[kind].add(name)
-    return found
+            names[kind].add(name)
+    return names
 
 
 def _build_options(values: Iterable[str]) -> dict[str, str]:
-    return {"": "any"} | {one: one for one in sorted(values) if one}
+    return {"": "any"} | {name: name for name in sorted(values) if name}
 
 
 def _build_choice(
-    name: str, label: str, said: dict[str, str], filters: QueueFilters
+    name: str, label: str, options: dict[str, str], filters: QueueFilters
 ) -> FilterSelect:
-    return build_filter_select(name, label, said, getattr(filters, name))
+    return build_filter_select(name, label, options, getattr(filters, name))

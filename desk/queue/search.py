@@ -224,12 +224,12 @@ def build_parameters(
 def build_tab_sql(reach: QueueReach, filters: QueueFilters, order: str = "") -> str:
     """Build a tab's rows as SQL, before the limit. Without an order the result serves
     only for counting."""
-    said = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
-    where = "".join(f" AND {one}" for one in said)
+    conditions = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
+    where = "".join(f" AND {condition}" for condition in conditions)
     build = _BRANCHES[filters.tab]
     parts = _AMOUNT_PARTS if order and filters.amount_order else ("",)
-    found = [build(reach, filters, where + part, order) for part in parts]
-    return " UNION ".join(sql for branches in found for sql in branches)
+    alternatives = [build(reach, filters, where + part, order) for part in parts]
+    return " UNION ".join(sql for branches in alternatives for sql in branches)
 
 
 def _build_open_branches(
@@ -270,17 +270,17 @@ def _build_waiting_branches(
     """The open requests that are not this person's to decide, one branch a reason."""
     if reach.role is None:
         return [_build_simple_sql("false", order)]
-    mine = f"r.queue_id = ANY ({_MINE})"
-    found = [
+    in_own_queue = f"r.queue_id = ANY ({_MINE})"
+    branches = [
         _build_lanes_sql(_MINE, reach.cannot, where, order),
         _build_simple_sql(f"r.status = 'recallable' AND {reach.reads}{where}", order),
-        _build_simple_sql(f"{_PENDING} AND {mine} AND {_CLOSED}{where}", order),
+        _build_simple_sql(f"{_PENDING} AND {in_own_queue} AND {_CLOSED}{where}", order),
     ]
     if reach.sees_all:
-        found.append(_build_lanes_sql(_OTHERS, _BOTH, where, order))
+        branches.append(_build_lanes_sql(_OTHERS, _BOTH, where, order))
     if reach.owns:
-        found.append(_build_simple_sql(f"{_PENDING} AND {_OWN}{where}", order))
-    return found
+        branches.append(_build_simple_sql(f"{_PENDING} AND {_OWN}{where}", order))
+    return branches
 
 
 def _build_mine_branches(

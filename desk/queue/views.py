@@ -51,8 +51,8 @@ def queue_fresh(request: HttpRequest) -> HttpResponse:
     gone = queries.list_gone_requests(require_person(request), since)
     offers = queries.count_offers(require_person(request), frame.get_frame(request).now)
     numbers = [count, offers, *astuple(frame.get_frame(request).badges)]
-    said = "".join(f"{one.id}{one.said}" for one in gone)
-    etag = ".".join(str(one) for one in [*numbers, crc32(said.encode())])
+    outcomes = "".join(f"{row.id}{row.outcome}" for row in gone)
+    etag = ".".join(str(part) for part in [*numbers, crc32(outcomes.encode())])
     context = {
         "count": count,
         "gone": gone,

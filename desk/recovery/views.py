@@ -57,13 +57,13 @@ class RestoredPage:
     requests: int
     executions: int
     may: bool
-    mine: bool  # this person looked first
+    looked_first: bool  # this person looked first
     before: list[RestoreReview]
 
     @property
     def offered(self) -> bool:
         """Whether this person may confirm now that they have looked."""
-        return bool(self.why) and self.asks and self.may and not self.mine
+        return bool(self.why) and self.asks and self.may and not self.looked_first
 
 
 def build_restored_page(person: Person) -> RestoredPage:
@@ -82,7 +82,7 @@ def build_restored_page(person: Person) -> RestoredPage:
         requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
         executions=_count_unfinished(),
         may=permissions.has_permission(person, Permission.LIFT),
-        mine=waiting is not None and waiting.asked_by == person.public_id,
+        looked_first=waiting is not None and waiting.asked_by == person.public_id,
         before=[looked[row.pk] for row in past[:20]],
     )
 
@@ -109,7 +109,10 @@ def _count_unfinished() -> int:
 
 def _list_names(rows: list[Epoch]) -> dict[str, str]:
     ids = {who for row in rows for who in (row.asked_by, row.by) if who}
-    return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
+    return {
+        person.public_id: str(person)
+        for person in Person.objects.filter(public_id__in=ids)
+    }
 
 
 def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
@@ -137,14 +140,14 @@ def restored(request: HttpRequest) -> HttpResponse:
             messages.success(request, RESUMED_MESSAGE if done else LOOKED_MESSAGE)
             return redirect("reviews:restored")
     page = build_restored_page(who)
-    kept = "" if page.offered else reason
+    unsent = "" if page.offered else reason
     empty = error if page.offered and isinstance(error, TextMissing) else None
     context = {
         "page": page,
         "problem": None if empty else error,
         "empty": empty,
         "reason": reason,
-        "kept": kept,
+        "kept": unsent,
     }
     status = error.status if error else 200
     return render(request, "desk/recovery/restored.html", context, status=status)

@@ -116,8 +116,8 @@ def _build_lines(
     person: Person, rows: QuerySet[StandingGrant]
 ) -> list[StandingGrantLine]:
     now = clock.now()
-    found = rows.select_related("issued_by", "revoked_by").order_by("-issued_at")
-    return [_build_line(person, row, now) for row in found[:MOST_SHOWN]]
+    grants = rows.select_related("issued_by", "revoked_by").order_by("-issued_at")
+    return [_build_line(person, row, now) for row in grants[:MOST_SHOWN]]
 
 
 def select_visible_standing_grants(person: Person) -> QuerySet[StandingGrant]:

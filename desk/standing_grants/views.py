@@ -37,8 +37,8 @@ def issue_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
         if problem is None:
             return redirect("reviews:standing_grants")
         page = queries.build_issue_page(person, pk)
-    kept = form.data.get("reason", "") if problem and not page.terms else ""
-    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    unsent = form.data.get("reason", "") if problem and not page.terms else ""
+    context = {"page": page, "form": form, "problem": problem, "kept": unsent}
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(
         request, "desk/standing_grants/standing_grant.html", context, status=status
@@ -72,8 +72,8 @@ def standing_grants(request: HttpRequest) -> HttpResponse:
 def revoke_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
     """End one at once."""
     person = require_person(request)
-    found = queries.find_standing_grant(person, pk)
-    ended = issuance.revoke_standing_grant(grant_id=found.pk, person=person)
+    grant = queries.find_standing_grant(person, pk)
+    ended = issuance.revoke_standing_grant(grant_id=grant.pk, person=person)
     messages.success(request, _describe_revocation(request, ended))
     return redirect("reviews:standing_grants")
 
@@ -81,8 +81,8 @@ def revoke_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
 def _describe_revocation(request: HttpRequest, ended: StandingGrant) -> str:
     """A use that came after the page was opened does not keep a grant in force, since
     ending it only takes authority away; the answer tells of it instead."""
-    said = f"Revoked after {ended.uses} of {ended.budget} uses"
+    sentence = f"Revoked after {ended.uses} of {ended.budget} uses"
     shown = request.POST.get("uses", "")
     if shown.isdecimal() and (more := ended.uses - int(shown[:9])) > 0:
-        said = f"{said}, {more} of them since you opened the page"
-    return f"{said}. What has not begun is refused."
+        sentence = f"{sentence}, {more} of them since you opened the page"
+    return f"{sentence}. What has not begun is refused."

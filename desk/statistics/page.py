@@ -58,9 +58,9 @@ class StatisticsFilters:
     @property
     def query(self) -> str:
         """The query string of these filters; empty for the defaults."""
-        said = {"tool": self.tool, "risk": self.risk, "days": self.days}
+        values = {"tool": self.tool, "risk": self.risk, "days": self.days}
         usual = {"tool": "", "risk": "", "days": DEFAULT_PERIOD}
-        text = urlencode({k: v for k, v in said.items() if v != usual[k]})
+        text = urlencode({k: v for k, v in values.items() if v != usual[k]})
         return f"?{text}" if text else ""
 
     def build_period(self, now: datetime) -> MetricFilters:
@@ -139,9 +139,9 @@ def build_statistics_page(
     return StatisticsPage(
         title=GROUP_LABELS[Group(group)],
         tabs=[
-            GroupTab(label, _build_group_url(one, filters), one == group)
-            for one, label in GROUP_LABELS.items()
-            if any(plot.group == one for plot in list_plots())
+            GroupTab(label, _build_group_url(name, filters), name == group)
+            for name, label in GROUP_LABELS.items()
+            if any(plot.group == name for plot in list_plots())
         ],
         selects=filters.list_selects(),
         period=format_period(period),
@@ -211,8 +211,8 @@ def _keep_units(sentence: str) -> str:
 
 
 def _find_computation_time(day: date) -> datetime | None:
-    found = MetricDay.objects.filter(day=day).values_list("computed_at", flat=True)
-    return found.first()
+    moments = MetricDay.objects.filter(day=day).values_list("computed_at", flat=True)
+    return moments.first()
 
 
 def _build_plot_view(

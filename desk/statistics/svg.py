@@ -76,7 +76,7 @@ def draw_panel(panel: Panel, name: str, title: str, sentence: str) -> SafeString
     else:
         height, parts = _draw_dots(panel)
     head, text = f"{name}-title", f"{name}-text"
-    said = f"{title}: {panel.title}" if panel.title else title
+    label = f"{title}: {panel.title}" if panel.title else title
     return format_html(
         _SVG,
         WIDTH,
@@ -84,7 +84,7 @@ def draw_panel(panel: Panel, name: str, title: str, sentence: str) -> SafeString
         head,
         text,
         head,
-        said,
+        label,
         text,
         sentence,
         format_html_join("", "{}", ((part,) for part in parts)),
@@ -92,9 +92,9 @@ def draw_panel(panel: Panel, name: str, title: str, sentence: str) -> SafeString
 
 
 def _write_text(
-    x: float, y: float, said: object, anchor: str = "start", extra: str = ""
+    x: float, y: float, label: object, anchor: str = "start", extra: str = ""
 ) -> SafeString:
-    return format_html(_TEXT, round(x, 1), round(y, 1), anchor, extra, said)
+    return format_html(_TEXT, round(x, 1), round(y, 1), anchor, extra, label)
 
 
 def _draw_lines(panel: LinePanel) -> tuple[int, Iterator[SafeString]]:
@@ -300,8 +300,8 @@ def _list_dot_parts(panel: DotPanel, bottom: int) -> Iterator[SafeString]:
         y = ROW * row + 24
         few = ", few" if dot.rate.few and dot.rate.total else ""
         yield _write_text(0, y - 12, dot.label)
-        said = f"{format_share(dot.rate.share)} of {dot.rate.total:,}{few}"
-        yield _write_text(WIDTH, y - 12, said, "end", _MUTED)
+        label = f"{format_share(dot.rate.share)} of {dot.rate.total:,}{few}"
+        yield _write_text(WIDTH, y - 12, label, "end", _MUTED)
         yield from _list_dot_marks(dot.rate.share, dot.rate.interval, few, place_x, y)
 
 

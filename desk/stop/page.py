@@ -79,8 +79,8 @@ def list_narrower_stops(
     threads = _list_distinct(rows, lambda row: row[1:3]) if runs or own else []
     names = _list_distinct(rows, lambda row: row[3]) if tools else []
     return NarrowerStops(
-        runs=[_build_run_link(*one) for one in threads[:most]],
-        tools=[_build_tool_link(one) for one in names[:most]],
+        runs=[_build_run_link(*run) for run in threads[:most]],
+        tools=[_build_tool_link(name) for name in names[:most]],
         more_runs=len(threads[most:]),
         more_tools=len(names[most:]),
         cut=len(rows) >= MOST_READ,
@@ -89,20 +89,20 @@ def list_narrower_stops(
 
 def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
     asked = visibility.select_visible_requests(person).filter(status__in=OPEN)
-    mine = visibility.select_visible_proposals(person)
+    visible = visibility.select_visible_proposals(person)
     if only_own:
         asked = asked.filter(barred__contains=[person.public_id])
-        mine = mine.filter(barred__contains=[person.public_id])
+        visible = visible.filter(barred__contains=[person.public_id])
     queued = Execution.objects.filter(
-        status__in=IN_FLIGHT, proposal__in=mine.values("pk")
+        status__in=IN_FLIGHT, proposal__in=visible.values("pk")
     )
     rows = [*_list_newest(queued, "queued_at"), *_list_newest(asked, "opened_at")]
     return sorted(rows, key=lambda row: row[0], reverse=True)
 
 
-def _list_newest(found: QuerySet[Any], since: str) -> Iterable[WorkRow]:
+def _list_newest(rows: QuerySet[Any], since: str) -> Iterable[WorkRow]:
     names = ("proposal__agent", "proposal__thread", "proposal__tool_name")
-    newest = found.order_by().values(*names).annotate(since=Max(since))
+    newest = rows.order_by().values(*names).annotate(since=Max(since))
     newest = newest.order_by("-since")
     return cast("Iterable[WorkRow]", newest.values_list("since", *names)[:MOST_READ])
 
@@ -179,18 +179,18 @@ class StopPage:
 
     @property
     def stops_all(self) -> bool:
-        return any(one.scope == Scope.EVERYTHING for one in self.scopes)
+        return any(choice.scope == Scope.EVERYTHING for choice in self.scopes)
 
     @property
     def only_pauses(self) -> bool:
         """Whether this person may pause what the page names and not stop it."""
-        return [one.value for one in self.modes] == [StopMode.PAUSED]
+        return [choice.value for choice in self.modes] == [StopMode.PAUSED]
 
     @property
     def hidden(self) -> int:
         """How many actions are under way in the widest scope and not on this page."""
-        loads = [one.load for one in self.scopes if one.load]
-        most = max((one.queued + one.running for one in loads), default=0)
+        loads = [choice.load for choice in self.scopes if choice.load]
+        most = max((load.queued + load.running for load in loads), default=0)
         return max(most - len(self.actions), 0)
 
 
@@ -283,9 +283,9 @@ def check_visible(person: Person, asked: StopRequest) -> None:
 def _list_targets(
     person: Person, asked: StopRequest, busy: Iterable[str]
 ) -> list[ScopeTarget]:
-    named = asked.named or [(Scope.AGENT, one) for one in busy]
+    named = asked.named or [(Scope.AGENT, agent) for agent in busy]
     wanted = [*named, (Scope.EVERYTHING, "")]
-    return [one for one in wanted if _may_switch(person, one[0], asked.owns)]
+    return [target for target in wanted if _may_switch(person, target[0], asked.owns)]
 
 
 def _list_busy_agents(person: Person) -> list[str]:
@@ -321,12 +321,12 @@ def _list_scope_choices(
     must choose again, so that they do not stop more than they meant.
     """
     targets = list(loads)
-    held = {one.target: one for one in off}
+    held = {switch.target: switch for switch in off}
     values = [f"{scope}:{key}" for scope, key in targets]
     free = [
-        one
-        for one in values
-        if one not in held or (held[one].paused and one in stoppable)
+        value
+        for value in values
+        if value not in held or (held[value].paused and value in stoppable)
     ]
     wanted = target or next(iter(free), "")
     chosen = wanted if wanted in free else ""
@@ -334,16 +334,16 @@ def _list_scope_choices(
         StopChoice(
             value=value,
             label="This agent"
-            if _is_one_of_many(targets, one)
-            else SCOPE_NAMES[one[0]],
-            key=one[1],
+            if _is_one_of_many(targets, (scope, key))
+            else SCOPE_NAMES[scope],
+            key=key,
             note=_describe_switch(held.get(value)),
             chosen=value == chosen,
-            load=loads[one],
-            scope=one[0].value,
+            load=load,
+            scope=scope.value,
             done=value not in free,
         )
-        for value, one in zip(values, targets, strict=True)
+        for value, ((scope, key), load) in zip(values, loads.items(), strict=True)
     ]
 
 
@@ -358,7 +358,7 @@ def _is_one_of_many(targets: list[ScopeTarget], target: ScopeTarget) -> bool:
 def _list_actions(person: Person, targets: list[ScopeTarget]) -> list[InFlightAction]:
     """The work under way in the widest scope other than everything, or in everything if
     it is the only scope."""
-    narrow = [one for one in targets if one[0] is not Scope.EVERYTHING]
+    narrow = [target for target in targets if target[0] is not Scope.EVERYTHING]
     widest = (narrow or targets)[-1:]
     if not widest or _is_one_of_many(targets, widest[0]):
         return []

@@ -122,22 +122,22 @@ def list_affected_actions(row: Stop) -> Iterator[StopResultLine]:
     Each query walks an index from the time of the stop on.
     """
     within = stop_work.build_scope_condition(Scope(row.scope), row.key, TO_PROPOSAL)
-    found = Execution.objects.filter(within).select_related("proposal")
+    executions = Execution.objects.filter(within).select_related("proposal")
     if row.lifted_at is None:
         rows = in_flight.select_unfinished(Scope(row.scope), row.key)
-        for one in rows.select_related("proposal")[:MOST_COUNTED]:
-            yield _build_line(one, _find_unfinished_fate(one, row))
+        for execution in rows.select_related("proposal")[:MOST_COUNTED]:
+            yield _build_line(execution, _find_unfinished_fate(execution, row))
     since, until = row.at - tools.load_longest_window() - LONGEST_LEASE, Q()
     if row.lifted_at:
         until = Q(queued_at__lt=row.lifted_at)
-    ended = found.filter(until).exclude(status__in=IN_FLIGHT)
+    ended = executions.filter(until).exclude(status__in=IN_FLIGHT)
     asked = ended.filter(proposal__request__settled_at__gte=since)
     unasked = ended.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since
     )
-    for one in [*_list_newest(asked), *_list_newest(unasked)]:
-        if fate := _find_ended_fate(one, row):
-            yield _build_line(one, fate)
+    for execution in [*_list_newest(asked), *_list_newest(unasked)]:
+        if fate := _find_ended_fate(execution, row):
+            yield _build_line(execution, fate)
     yield from (
         _list_asked_again(row) if row.scope == Scope.REVIEWER else _list_withdrawn(row)
     )
@@ -152,12 +152,12 @@ def _list_asked_again(row: Stop) -> Iterator[StopResultLine]:
     theirs = Decision.objects.filter(
         request=OuterRef("request"), reviewer__public_id=row.key, counts=True
     )
-    found = voided.filter(Exists(theirs)).select_related("request__proposal")
-    for one in found.order_by("-created_at")[:MOST_COUNTED]:
-        proposal = one.request.proposal
+    versions = voided.filter(Exists(theirs)).select_related("request__proposal")
+    for version in versions.order_by("-created_at")[:MOST_COUNTED]:
+        proposal = version.request.proposal
         run = (proposal.agent, proposal.thread)
         yield StopResultLine(
-            proposal.pk, proposal.tool_name, run, "asked", one.created_at
+            proposal.pk, proposal.tool_name, run, "asked", version.created_at
         )
 
 
@@ -174,17 +174,19 @@ def list_earlier_effects(
     ended = Q(status=ExecutionStatus.SUCCEEDED, finished_at__range=(since, at))
     lost = Q(status=ExecutionStatus.UNKNOWN, unknown_at__range=(since, at))
     known_since = Q(status=ExecutionStatus.SUCCEEDED, unknown_at__range=(since, at))
-    found = Execution.objects.filter(within, ended | lost | known_since)
-    found = found.select_related("proposal__request")
-    asked = found.filter(proposal__request__settled_at__gte=since - LONGEST_LEASE)
-    unasked = found.filter(
+    executions = Execution.objects.filter(within, ended | lost | known_since)
+    executions = executions.select_related("proposal__request")
+    asked = executions.filter(proposal__request__settled_at__gte=since - LONGEST_LEASE)
+    unasked = executions.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since - LONGEST_LEASE
     )
     for rows in (asked, unasked):
-        for one in _list_newest(rows):
-            if (_find_end(one) or since) < at:
-                fate = "unknown_before" if one.finished_at is None else "before"
-                yield replace(_build_line(one, fate), request=_find_request_id(one))
+        for execution in _list_newest(rows):
+            if (_find_end(execution) or since) < at:
+                fate = "unknown_before" if execution.finished_at is None else "before"
+                yield replace(
+                    _build_line(execution, fate), request=_find_request_id(execution)
+                )
 
 
 def _find_request_id(execution: Any) -> str:
@@ -192,8 +194,8 @@ def _find_request_id(execution: Any) -> str:
     return request.pk if request else ""
 
 
-def _list_newest(found: QuerySet[Execution]) -> list[Execution]:
-    return list(found.order_by("-queued_at")[:MOST_COUNTED])
+def _list_newest(executions: QuerySet[Execution]) -> list[Execution]:
+    return list(executions.order_by("-queued_at")[:MOST_COUNTED])
 
 
 def _find_end(execution: Execution) -> datetime | None:
@@ -243,19 +245,19 @@ def _list_withdrawn(row: Stop) -> Iterator[StopResultLine]:
     by_us = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), actor_kind="system", actor_id="stop"
     )
-    found = ApprovalRequest.objects.filter(
+    requests = ApprovalRequest.objects.filter(
         stop_work.build_scope_condition(Scope(row.scope), row.key, TO_PROPOSAL),
         Exists(by_us),
         status=RequestStatus.WITHDRAWN,
         settled_at__gte=row.at,
     ).select_related("proposal")
     if row.lifted_at:
-        found = found.filter(settled_at__lt=row.lifted_at)
-    for one in found.order_by("-settled_at")[:MOST_COUNTED]:
-        proposal = one.proposal
+        requests = requests.filter(settled_at__lt=row.lifted_at)
+    for request in requests.order_by("-settled_at")[:MOST_COUNTED]:
+        proposal = request.proposal
         run = (proposal.agent, proposal.thread)
         yield StopResultLine(
-            proposal.pk, proposal.tool_name, run, "withdrawn", one.settled_at
+            proposal.pk, proposal.tool_name, run, "withdrawn", request.settled_at
         )
 
 
@@ -265,9 +267,11 @@ def list_readable_lines(
     """List the lines that this person may read, with the effect of each and its
     reversal."""
     first = {line.proposal: line for line in lines[:MAX_SHOWN]}
-    mine = visibility.select_visible_proposals(person).filter(pk__in=first)
-    facts = dict(_list_revisions(mine.values("pk")))
-    briefs = describe.load_briefs_by_id({one.pk: one.digest for one in facts.values()})
+    visible = visibility.select_visible_proposals(person).filter(pk__in=first)
+    facts = dict(_list_revisions(visible.values("pk")))
+    briefs = describe.load_briefs_by_id(
+        {revision.pk: revision.digest for revision in facts.values()}
+    )
     mine_first = {p: line for p, line in first.items() if p in facts}
     done = {
         line.execution: components_undo.ExecutedEffect(facts[proposal].tool, *line.run)
@@ -296,12 +300,12 @@ class _RevisionFacts(NamedTuple):
 
 
 def _list_revisions(proposals: Any) -> Iterable[tuple[str, _RevisionFacts]]:
-    found = Revision.objects.filter(
+    revisions = Revision.objects.filter(
         proposal__in=proposals, number=F("proposal__revision")
     )
     kind = "tool__definition__executor__kind"
     names = ("proposal", "pk", "action_hash", kind, "tool")
-    for proposal, *rest in found.values_list(*names):
+    for proposal, *rest in revisions.values_list(*names):
         yield proposal, _RevisionFacts(*rest)
 
 
@@ -362,7 +366,7 @@ class StoppedPage:
             return self.switch.lifted_at
         if self.switch.paused:
             return self.switch.at
-        return max([self.switch.at, *(one.at for one in self.met if one.at)])
+        return max([self.switch.at, *(line.at for line in self.met if line.at)])
 
     @property
     def state(self) -> str:
@@ -392,8 +396,8 @@ class StoppedPage:
     @property
     def figures(self) -> str:
         """`2 cancelled, 1 had already finished`."""
-        said = list(self._kept() if self.switch.paused else self._taken_back())
-        return ", ".join(said)
+        parts = list(self._kept() if self.switch.paused else self._taken_back())
+        return ", ".join(parts)
 
     def _kept(self) -> Iterator[str]:
         yield "nothing was cancelled"
@@ -453,7 +457,7 @@ class StoppedPage:
 
     @property
     def etag(self) -> str:
-        fates = [f"{one.proposal}{one.fate}" for one in self.met]
+        fates = [f"{line.proposal}{line.fate}" for line in self.met]
         state = [self.title, self.figures, self.switch.asked, *fates]
         return f"{crc32(repr(state).encode()):x}"
 
@@ -465,14 +469,14 @@ def build_stopped_page(person: Person, pk: int) -> StoppedPage:
     if row is None or not switches.filter_for_person(person, [row]):
         raise NotFound
     scope = Scope(row.scope)
-    found, earlier = (
+    affected, earlier = (
         list(list_affected_actions(row)),
         list(list_earlier_effects(scope, row.key, row.at)),
     )
     return StoppedPage(
         switch=switches.build_switch_lines(person, [row])[0],
-        met=found,
-        shown=list_readable_lines(person, found),
+        met=affected,
+        shown=list_readable_lines(person, affected),
         waiting=in_flight.count_waiting(scope, row.key),
         earlier=earlier,
         told_earlier=list_readable_lines(person, earlier),
@@ -486,5 +490,5 @@ def _find_successor(row: Stop) -> int | None:
     at the same time."""
     if row.lifted_at is None:
         return None
-    found = Stop.objects.filter(scope=row.scope, key=row.key, at=row.lifted_at)
-    return found.values_list("pk", flat=True).first()
+    successors = Stop.objects.filter(scope=row.scope, key=row.key, at=row.lifted_at)
+    return successors.values_list("pk", flat=True).first()

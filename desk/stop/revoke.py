@@ -34,8 +34,8 @@ class RevokePage:
     load: InFlightCounts
     actions: list[InFlightAction]
     earlier: list[StopResultLine]
-    told: list[StopResultLine]
-    mine: bool  # the person's own page: somebody else must revoke
+    readable: list[StopResultLine]
+    own: bool  # the person's own page: somebody else must revoke
     stopped: SwitchLine | None
 
     @property
@@ -44,7 +44,7 @@ class RevokePage:
 
     @property
     def hidden_earlier(self) -> int:
-        return len(self.earlier) - len(self.told)
+        return len(self.earlier) - len(self.readable)
 
     @property
     def grants(self) -> str:
@@ -107,8 +107,8 @@ def build_revoke_page(person: Person, who: str) -> RevokePage:
         load=in_flight.count_in_flight([target])[target],
         actions=in_flight.list_actions(person, *target),
         earlier=earlier,
-        told=result.list_readable_lines(person, earlier),
-        mine=reviewer.pk == person.pk,
+        readable=result.list_readable_lines(person, earlier),
+        own=reviewer.pk == person.pk,
         stopped=_find_switch(person, who),
     )
 
@@ -133,10 +133,11 @@ def list_reviewers(person: Person) -> list[RevocableReviewer]:
     if not permissions.has_permission(person, Permission.REVOKE):
         return []
     names = [role.value for role in DECIDING_ROLES]
-    found = Person.objects.filter(groups__name__in=names).exclude(pk=person.pk)
-    rows = found.order_by("first_name", "last_name", "username").distinct()
+    reviewers = Person.objects.filter(groups__name__in=names).exclude(pk=person.pk)
+    rows = reviewers.order_by("first_name", "last_name", "username").distinct()
     return [
-        RevocableReviewer(str(one), build_revoke_url(one.public_id)) for one in rows
+        RevocableReviewer(str(reviewer), build_revoke_url(reviewer.public_id))
+        for reviewer in rows
     ]
 
 

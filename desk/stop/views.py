@@ -64,8 +64,8 @@ def render_stop_page(request: HttpRequest, asked: StopRequest) -> HttpResponse:
         except DomainError as error:
             problem = error
     page = build_stop_page(require_person(request), asked)
-    kept = "" if page.scopes else form.data.get("reason", "")
-    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    unsent = "" if page.scopes else form.data.get("reason", "")
+    context = {"page": page, "form": form, "problem": problem, "kept": unsent}
     context["back"] = _find_way_back(request)
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "desk/stop/stop.html", context, status=status)
@@ -116,8 +116,8 @@ def _render_stopped_page(
 ) -> HttpResponse:
     page = result.build_stopped_page(require_person(request), pk)
     lost = form is not None and not page.switch.may_lift
-    kept = form.data.get("reason", "") if form is not None and lost else ""
-    context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
+    unsent = form.data.get("reason", "") if form is not None and lost else ""
+    context = {"page": page, "lift_form": form, "problem": problem, "kept": unsent}
     status = htmx.compute_form_status(problem, sent=form is not None)
     return render(request, "desk/stop/stopped.html", context, status=status)
 
@@ -151,8 +151,10 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
         )
     except DomainError as error:
         return _render_stopped_page(request, pk, form, error)
-    said = "Resumed." if row.lifted_at else "Requested. A second person must confirm."
-    messages.success(request, said)
+    message = (
+        "Resumed." if row.lifted_at else "Requested. A second person must confirm."
+    )
+    messages.success(request, message)
     return redirect("reviews:stopped", pk)
 
 
@@ -170,8 +172,8 @@ def revoke(request: HttpRequest, who: str) -> HttpResponse:
                 error,
                 build_revoke_page(require_person(request), who),
             )
-    kept = form.data.get("reason", "") if page.mine or page.stopped else ""
-    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    unsent = form.data.get("reason", "") if page.own or page.stopped else ""
+    context = {"page": page, "form": form, "problem": problem, "kept": unsent}
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "desk/stop/revoke.html", context, status=status)
 

@@ -116,25 +116,25 @@ def moment(value: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag
-def timed(said: str, moment: datetime | None) -> SafeString | str:
+def timed(sentence: str, moment: datetime | None) -> SafeString | str:
     """One of Counterseal's own sentences, with the time of `moment` in it as an
     element."""
     time = format_time(moment) if moment else ""
-    if not time or time not in said:
-        return conditional_escape(said)
-    before, _, after = said.rpartition(time)
+    if not time or time not in sentence:
+        return conditional_escape(sentence)
+    before, _, after = sentence.rpartition(time)
     return format_html("{}{}{}", before, at(moment), after)
 
 
-def _render_time(value: datetime, said: str) -> SafeString:
+def _render_time(value: datetime, text: str) -> SafeString:
     utc = to_zone(value, UTC)
     if timezone.get_current_timezone_name() == "UTC":
-        return format_html('<time datetime="{}">{}</time>', utc.isoformat(), said)
+        return format_html('<time datetime="{}">{}</time>', utc.isoformat(), text)
     return format_html(
         '<time datetime="{}" title="{} UTC">{}</time>',
         utc.isoformat(),
         f"{utc:%H:%M:%S}",
-        said,
+        text,
     )
 
 
@@ -223,37 +223,37 @@ def row_state(label: StateLabel | None) -> SafeString | str:
     """The state of a request with its note. Empty for a request that simply waits."""
     if label is None:
         return ""
-    said = timed(label.note, label.note_at)
-    note = format_html('<p class="two">{}</p>', said) if said else ""
+    sentence = timed(label.note, label.note_at)
+    note = format_html('<p class="two">{}</p>', sentence) if sentence else ""
     return format_html(_ROW_STATE, state(label), note)
 
 
 @register.simple_tag
 def draft_effects(draft: PolicyVersion) -> str:
     """What a draft of the policy would mean for the requests that wait."""
-    found = simulation.compute_draft_effects(draft, now=clock.now())
-    if not found.waiting:
+    effects = simulation.compute_draft_effects(draft, now=clock.now())
+    if not effects.waiting:
         return "No requests are waiting."
     sentences = [
         f"{count} {words}."
         for count, words in (
             (
-                found.more,
+                effects.more,
                 "would need more approval: Counterseal would not execute what is"
                 " approved as the page asks now",
             ),
-            (found.gone, "could not run any more"),
+            (effects.gone, "could not run any more"),
             (
-                found.less,
+                effects.less,
                 "would need less approval if proposed again. What is waiting still"
                 " needs the approval that its page shows",
             ),
         )
         if count
     ]
-    of = f"Of {wording.format_people(found.judged, 'waiting request')}"
-    if found.judged < found.waiting:
-        of = f"Of the {found.judged} oldest of {found.waiting} waiting requests"
+    of = f"Of {wording.format_people(effects.judged, 'waiting request')}"
+    if effects.judged < effects.waiting:
+        of = f"Of the {effects.judged} oldest of {effects.waiting} waiting requests"
     return f"{of}: {' '.join(sentences) or 'none is affected.'}"
 
 
@@ -266,10 +266,10 @@ def options(choices: Sequence[SelectOption]) -> SafeString:
 @lru_cache(200)
 def _render_options(choices: tuple[SelectOption, ...]) -> SafeString:
     return format_html_join(
-        "\n", "{}", ((_render_option_element(one),) for one in choices)
+        "\n", "{}", ((_render_option_element(option),) for option in choices)
     )
 
 
-def _render_option_element(one: SelectOption) -> SafeString:
-    drawn = _CHOSEN if one.selected else _OPTION
-    return format_html(drawn, one.value, one.label)
+def _render_option_element(option: SelectOption) -> SafeString:
+    drawn = _CHOSEN if option.selected else _OPTION
+    return format_html(drawn, option.value, option.label)

@@ -94,23 +94,23 @@ def _render_moment(at: datetime | date) -> SafeString:
     """A moment in the reader's zone; a day is the same in every zone."""
     if isinstance(at, datetime):
         return format_html("{}", moment(at))
-    said = moments.format_moment(at)
-    return format_html('<time datetime="{}">{}</time>', at.isoformat(), said)
+    text = moments.format_moment(at)
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), text)
 
 
 @register.simple_tag
-def segments(found: Iterable[inert.TextSegment]) -> SafeString:
+def segments(pieces: Iterable[inert.TextSegment]) -> SafeString:
     """Segments one after another, without any character of ours between them.
 
     The note on a marked word follows the whole address or number that the word is part
     of.
     """
-    return format_html_join("", "{}", ((piece,) for piece in _render_segments(found)))
+    return format_html_join("", "{}", ((piece,) for piece in _render_segments(pieces)))
 
 
-def _render_segments(found: Iterable[inert.TextSegment]) -> Iterator[SafeString]:
+def _render_segments(pieces: Iterable[inert.TextSegment]) -> Iterator[SafeString]:
     notes: dict[str, None] = {}  # of an address or number that goes on
-    for segment in found:
+    for segment in pieces:
         text = segment.text
         if notes and segment.kind == "plain":
             goes_on = _GOES_ON.match(text)
@@ -150,31 +150,31 @@ _FIRST, _LAST = 150, 10  # lines of a run that are always in sight
 
 
 @register.simple_tag
-def lines(found: Iterable[Any]) -> SafeString:
+def lines(rows: Iterable[Any]) -> SafeString:
     """The lines of a difference, with the words that differ marked.
 
     Not a template, because a file has thousands of lines. The middle of a long run is
     one folded block.
     """
-    runs = groupby(found, key=lambda line: line.kind)
+    runs = groupby(rows, key=lambda line: line.kind)
     drawn = ((piece,) for kind, run in runs for piece in _render_run(kind, list(run)))
     return format_html_join("", "{}", drawn)
 
 
-def _render_run(kind: str, found: list[Any]) -> Iterator[SafeString]:
-    if len(found) <= _FIRST + _LAST:
-        yield from map(_render_line, found)
+def _render_run(kind: str, rows: list[Any]) -> Iterator[SafeString]:
+    if len(rows) <= _FIRST + _LAST:
+        yield from map(_render_line, rows)
         return
-    between = found[_FIRST:-_LAST]
+    between = rows[_FIRST:-_LAST]
     text = _render_tokens("\n".join(line.text for line in between), "\n\t")
     numbers = [between[0].old or "", between[0].new or ""]
     block = format_html(
         _LINE, kind, *numbers, _render_sign(kind), _wrap_in_bdi(text), ""
     )
     word = "more unchanged" if kind == "same" else f"more {kind}"
-    yield from map(_render_line, found[:_FIRST])
+    yield from map(_render_line, rows[:_FIRST])
     yield format_html(_MORE, len(between), word, block)
-    yield from map(_render_line, found[-_LAST:])
+    yield from map(_render_line, rows[-_LAST:])
 
 
 def _render_line(line: Any) -> SafeString:
@@ -224,8 +224,8 @@ def chip(value: Any) -> SafeString:
     return format_html(_CHIP, _render_isolated(inert.build_chip(str(value))))
 
 
-def _render_isolated(found: Iterable[inert.TextSegment]) -> SafeString:
-    return _wrap_in_bdi(segments(found))
+def _render_isolated(pieces: Iterable[inert.TextSegment]) -> SafeString:
+    return _wrap_in_bdi(segments(pieces))
 
 
 def _wrap_in_bdi(drawn: SafeString) -> SafeString:
@@ -244,7 +244,9 @@ def _render_part(part: Any) -> SafeString:
     if not part.value:
         return format_html("{}", part.text)
     if parts := getattr(part, "parts", ()):
-        drawn = ((_render_isolated(found),) for found in inert.build_part_chips(parts))
+        drawn = (
+            (_render_isolated(pieces),) for pieces in inert.build_part_chips(parts)
+        )
         return format_html(_CHIP, format_html_join(", ", "{}", drawn))
     if getattr(part, "untrusted", True):
         return chip(part.text)

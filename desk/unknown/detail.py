@@ -74,7 +74,7 @@ class LookUpLine:
 
     at: datetime
     who: str
-    said: str
+    answer: str
     note: str
 
 
@@ -133,7 +133,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
         last_step=step,
         last_step_at=at,
         attempts=list(_list_attempts(execution)),
-        look_ups=[_build_look_up_line(one) for one in look_ups],
+        look_ups=[_build_look_up_line(look_up) for look_up in look_ups],
         late=retry.list_late_reports(execution),
         can_be_asked=execution.has_look_up,
         settlers=_list_settlers(person, execution),
@@ -161,7 +161,9 @@ def _list_settlers(person: Person, execution: Execution) -> list[str]:
     may_know = permissions.has_permission(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
         return []
-    others = (one for one in visibility.list_settlers(execution) if one != person)
+    others = (
+        settler for settler in visibility.list_settlers(execution) if settler != person
+    )
     return sorted(map(str, others))
 
 
@@ -219,8 +221,8 @@ def _end_attempt(attempt: ExecutionAttempt, row: LogRecord) -> ExecutionAttempt:
 def _format_asker(kind: str, id_: str) -> str:
     if kind != "person":
         return "Counterseal"
-    found = Person.objects.filter(public_id=id_).first()
-    return str(found) if found else "Someone"
+    person = Person.objects.filter(public_id=id_).first()
+    return str(person) if person else "Someone"
 
 
 def _build_look_up_line(row: LookUp) -> LookUpLine:
@@ -239,8 +241,8 @@ def _find_settler(execution: Execution) -> str:
         proposal=execution.proposal_id, kind="execution.settled", actor_kind="person"
     )
     ids = rows.order_by("-id").values_list("actor_id", flat=True)[:1]
-    found = Person.objects.filter(public_id__in=list(ids)).first()
-    return str(found) if found else ""
+    person = Person.objects.filter(public_id__in=list(ids)).first()
+    return str(person) if person else ""
 
 
 def _describe_retry(execution: Execution, now: datetime) -> str:
@@ -255,8 +257,8 @@ def _describe_retry(execution: Execution, now: datetime) -> str:
         return "It cannot be retried while an alarm reports that it happened."
     if sequence.is_batch_halted(execution):
         return f"It can be retried from its batch until {format_time(until)}."
-    said = format_time(until)
-    return f"A reviewer can retry it until {said} with the same idempotency key."
+    deadline = format_time(until)
+    return f"A reviewer can retry it until {deadline} with the same idempotency key."
 
 
 def _build_answers(execution: Execution, now: datetime) -> list[SettlementAnswer]:

@@ -47,7 +47,7 @@ class UnknownOutcomeLine:
     detail: str
     looked: str
     ask_at: datetime | None
-    mine: bool  # whether this person may settle it
+    settleable: bool  # whether this person may settle it
     outcome: str = ""  # empty while it is unknown
     ended_at: datetime | None = None
 
@@ -64,15 +64,15 @@ class UnknownOutcomesPage:
 
 def select_readable(person: Person) -> QuerySet[Execution]:
     """Select the executions that this person may see and that were ever unknown."""
-    found = _select_visible(person)
-    return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
+    visible = _select_visible(person)
+    return visible.filter(status=ExecutionStatus.UNKNOWN) | visible.filter(
         unknown_at__isnull=False
     )
 
 
 def _select_visible(person: Person) -> QuerySet[Execution]:
-    mine = visibility.select_visible_proposals(person).values("pk")
-    return Execution.objects.filter(proposal__in=mine).select_related(
+    visible = visibility.select_visible_proposals(person).values("pk")
+    return Execution.objects.filter(proposal__in=visible).select_related(
         "grant__revision__tool", "grant__proposal", "proposal"
     )
 
@@ -97,16 +97,19 @@ def select_settleable(person: Person) -> QuerySet[Execution]:
 def build_unknown_page(person: Person) -> UnknownOutcomesPage:
     """Build the page: open outcomes, oldest first, then settled ones, newest first.
     Four queries."""
-    found = select_readable(person)
-    open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
+    readable = select_readable(person)
+    open_ = list(readable.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
     known = _select_visible(person).filter(unknown_at__isnull=False)
     known = known.exclude(status=ExecutionStatus.UNKNOWN)
     over = list(known.order_by("-finished_at")[:MAX_SETTLED])
-    mine = set(select_settleable(person).values_list("pk", flat=True))
+    settleable = set(select_settleable(person).values_list("pk", flat=True))
     newest = _list_newest_look_ups(open_)
     return UnknownOutcomesPage(
-        lines=[build_unknown_line(one, newest, one.pk in mine) for one in open_],
-        settled=[build_unknown_line(one, {}) for one in over],
+        lines=[
+            build_unknown_line(execution, newest, execution.pk in settleable)
+            for execution in open_
+        ],
+        settled=[build_unknown_line(execution, {}) for execution in over],
         more=cursors.count_rest(known, over, MAX_SETTLED),
         upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
@@ -114,14 +117,14 @@ def build_unknown_page(person: Person) -> UnknownOutcomesPage:
 
 def _list_newest_look_ups(rows: list[Execution]) -> Mapping[str, LookUp]:
     """List the newest look-up of each execution, in one query."""
-    found = LookUp.objects.filter(execution__in=rows).order_by("number")
-    return {one.execution_id: one for one in found}
+    look_ups = LookUp.objects.filter(execution__in=rows).order_by("number")
+    return {look_up.execution_id: look_up for look_up in look_ups}
 
 
 def build_unknown_line(
     execution: Execution,
     newest: Mapping[str, LookUp],
-    mine: bool = False,
+    settleable: bool = False,
     *,
     settler: str = "",
 ) -> UnknownOutcomeLine:
@@ -141,7 +144,7 @@ def build_unknown_line(
         detail=execution.detail or _find_attempt_code(execution),
         looked=_describe_look_ups(execution, newest.get(execution.pk)),
         ask_at=execution.ask_at,
-        mine=mine,
+        settleable=settleable,
         outcome=describe_outcome(execution, settler),
         ended_at=execution.finished_at,
     )

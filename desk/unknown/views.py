@@ -76,6 +76,6 @@ def unknown_look_up(request: HttpRequest, pk: str) -> HttpResponse:
     details.load_unknown_outcome(who, pk, frame.get_frame(request).now)
     execution = reconcile.look_up_for_person(pk, who)
     known = execution.status != ExecutionStatus.UNKNOWN
-    said = "Resolved by the look-up." if known else "Looked up. Still unknown."
-    messages.success(request, said)
+    message = "Resolved by the look-up." if known else "Looked up. Still unknown."
+    messages.success(request, message)
     return redirect("reviews:unknown_one", pk)

@@ -135,11 +135,15 @@ def list_requests_to_give(person: Person, to: Person, now: datetime) -> list[str
 def load_colleague(person: Person, public_id: str) -> Person:
     """Load a colleague by public id. Raises NotFound for a person who decides in none
     of the supervisor's queues."""
-    found = Person.objects.filter(public_id=public_id, is_active=True).first()
-    mine = set(load_supervisor_reach(person).queues)
-    if found is None or found.pk == person.pk or not _can_decide_in(found, mine):
+    colleague = Person.objects.filter(public_id=public_id, is_active=True).first()
+    own_queues = set(load_supervisor_reach(person).queues)
+    if (
+        colleague is None
+        or colleague.pk == person.pk
+        or not _can_decide_in(colleague, own_queues)
+    ):
         raise NotFound
-    return found
+    return colleague
 
 
 def _can_decide_in(person: Person, queues: Collection[int]) -> bool:
@@ -176,16 +180,16 @@ def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
 def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
     """List the colleagues, absent ones first: they are the ones to call."""
     roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
-    found = Person.objects.filter(is_active=True, groups__name__in=roles)
-    ids = list(found.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
+    deciders = Person.objects.filter(is_active=True, groups__name__in=roles)
+    ids = list(deciders.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
     titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
     here, given = _list_present_people(now), _count_assigned(ids)
     people = [
-        _build_colleague(one, titles, here, given)
-        for one in permissions.list_people_with_roles(ids)
-        if one.pk != reach.person.pk and _can_decide_in(one, titles.keys())
+        _build_colleague(person, titles, here, given)
+        for person in permissions.list_people_with_roles(ids)
+        if person.pk != reach.person.pk and _can_decide_in(person, titles.keys())
     ]
-    return sorted(people, key=lambda one: (one.here, one.given, one.name))
+    return sorted(people, key=lambda person: (person.here, person.given, person.name))
 
 
 def _list_present_people(now: datetime) -> set[int]:
@@ -206,12 +210,12 @@ def _count_assigned(ids: list[int]) -> dict[int, int]:
 def _build_colleague(
     person: Person, titles: dict[int, str], here: set[int], given: dict[int, int]
 ) -> Colleague:
-    mine = permissions.queues_of(person)
+    queues = permissions.queues_of(person)
     return Colleague(
         public_id=person.public_id,
         name=str(person),
         role=(permissions.find_deciding_role(person) or Role.REVIEWER).value,
-        queues=sorted(title for pk, title in titles.items() if pk in mine),
+        queues=sorted(title for pk, title in titles.items() if pk in queues),
         here=person.pk in here,
         given=given.get(person.pk, 0),
     )

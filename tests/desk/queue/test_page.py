@@ -327,7 +327,7 @@ def test_what_is_over_is_told_in_words(gate: Gate) -> None:
     factories.overdue(late)
     deadlines.expire_chunk()
     said = {
-        one.id: one.said for one in queue.list_gone_requests(fresh(gate.rita), since)
+        one.id: one.outcome for one in queue.list_gone_requests(fresh(gate.rita), since)
     }
     assert said == {
         approved.pk: "Approved by Tom Example",
@@ -342,7 +342,7 @@ def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
     since = clock.now()
     request = states.recallable(gate)
     (found,) = queue.list_gone_requests(fresh(gate.tom), since)
-    assert (found.id, found.said) == (request.pk, "Approved")
+    assert (found.id, found.outcome) == (request.pk, "Approved")
 
 
 def amounts_of(person: Person, **filters: Any) -> list[str]:
