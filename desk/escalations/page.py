@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.urls import reverse
 
 from journal import cursors
 from policies.choices import Role, Tier
@@ -40,11 +39,9 @@ MANY_ESCALATIONS = (
 class EscalationVote:
     """One answer in a disagreement."""
 
-    who: str
+    decision: Decision
     verdict: str
     reason: str
-    note: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +79,14 @@ class EscalationFigures:
 
 @dataclass(frozen=True, slots=True)
 class EscalationsPage:
-    """The page, with one list of row bands for each section."""
+    """The page, with the row bands of each section; a section without rows has none."""
 
-    answerable: list[QueueRow]
-    others: list[QueueRow]
-    expired: list[QueueRow]
+    answerable: list[list[QueueRow]]
+    others: list[list[QueueRow]]
+    expired: list[list[QueueRow]]
     splits: list[SplitDecision]
     figures: EscalationFigures | None
-    more_expired: int = 0  # not listed
-
-    @property
-    def mine_bands(self) -> list[list[QueueRow]]:
-        return [self.answerable]
-
-    @property
-    def other_bands(self) -> list[list[QueueRow]]:
-        return [self.others]
-
-    @property
-    def expired_bands(self) -> list[list[QueueRow]]:
-        return [self.expired]
+    more_expired: int  # not listed
 
 
 def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
@@ -111,13 +96,18 @@ def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
     sees_all = permissions.has_permission(person, Permission.SEE_ALL)
     expired = _list_expired_rows(person, now) if sees_all else []
     return EscalationsPage(
-        answerable=[row for row in rows if row.id in can],
-        others=[row for row in rows if row.id not in can],
-        expired=expired,
+        answerable=_build_bands(row for row in rows if row.id in can),
+        others=_build_bands(row for row in rows if row.id not in can),
+        expired=_build_bands(expired),
         more_expired=cursors.count_rest(_select_expired(now), expired, MAX_OVER),
         splits=_list_splits(person, now) if sees_all else [],
         figures=_compute_figures(now) if sees_all else None,
     )
+
+
+def _build_bands(rows: Iterable[QueueRow]) -> list[list[QueueRow]]:
+    band = list(rows)
+    return [band] if band else []
 
 
 def list_waiting_rows(person: Person, now: datetime) -> list[QueueRow]:
@@ -134,7 +124,7 @@ def list_waiting_rows(person: Person, now: datetime) -> list[QueueRow]:
     ids = requests.order_by("expires_at", "pk").values_list("pk", flat=True)[
         :MAX_WAITING
     ]
-    return queue.list_rows_by_id(ids, person, now, base=reverse("reviews:escalations"))
+    return queue.list_rows_by_id(ids, person, now, page="reviews:escalation")
 
 
 def _list_answerable_ids(person: Person, rows: list[QueueRow]) -> set[str]:
@@ -192,7 +182,6 @@ def _list_splits(person: Person, now: datetime) -> list[SplitDecision]:
 
 
 def _load_votes(requests: Iterable[ApprovalRequest]) -> dict[str, list[EscalationVote]]:
-    """Load both answers on the version that was rejected, in the order they came."""
     versions = {request.pk: request.version for request in requests}
     votes: dict[str, list[EscalationVote]] = {pk: [] for pk in versions}
     rows = Decision.objects.filter(request__in=versions).select_related("reviewer")
@@ -204,11 +193,9 @@ def _load_votes(requests: Iterable[ApprovalRequest]) -> dict[str, list[Escalatio
 
 def _build_vote(row: Decision) -> EscalationVote:
     return EscalationVote(
-        who=str(row.reviewer),
+        decision=row,
         verdict=VERDICT_WORDINGS[Verdict(row.verdict)].vote,
         reason=REASON_LABELS.get(row.reason_code, ""),
-        note=row.reason,
-        at=row.at,
     )
 
 
@@ -234,7 +221,6 @@ def _compute_figures(now: datetime) -> EscalationFigures:
 
 
 def _count_rules(versions: dict[str, int]) -> list[tuple[str, int]]:
-    """Count the rules under which at least MANY_ESCALATIONS requests were escalated."""
     rows = RequestVersion.objects.filter(request__in=versions)
     counted = Counter(
         rule["text"]

@@ -174,11 +174,8 @@ class GoneRequest:
 
 def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
     """List the requests of this person's queues that settled since `moment`, newest
-    first.
-
-    Two queries. A decider is named only when the request is settled, and never to the
-    owner of the run.
-    """
+    first. Two queries. A decider is named only when the request is settled, and never
+    to the owner of the run."""
     requests = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
     settled = requests.filter(settled_at__gt=moment, status__in=SETTLED)
     held = requests.filter(status=RequestStatus.RECALLABLE)
@@ -188,7 +185,6 @@ def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
 
 
 def _list_decider_names(ids: Iterable[str]) -> dict[str, str]:
-    """The person who gave the last verdict, by request."""
     votes = Decision.objects.filter(request__in=list(ids)).select_related("reviewer")
     return {vote.request_id: str(vote.reviewer) for vote in votes.order_by("at")}
 
@@ -355,14 +351,14 @@ def list_rows_by_id(
     person: Person,
     now: datetime,
     *,
-    base: str = queue_rows.REQUESTS_URL,
+    page: str = queue_rows.REQUEST_PAGE,
 ) -> list[QueueRow]:
-    """List any requests as rows in the given order, each linked below `base`.
+    """List any requests as rows in the given order, each linked to its `page`.
 
     The caller must have checked that this person may see them.
     """
     return queue_rows.list_queue_rows(
-        [FoundRequest(pk) for pk in ids], person, now, base=base
+        [FoundRequest(pk) for pk in ids], person, now, page=page
     )
 
 

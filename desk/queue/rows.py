@@ -49,17 +49,17 @@ from ..components.states import ApprovalTally, StateLabel
 from .filters import SORTS, QueueFilters
 from .search import MOST_COUNTED, FoundRequest, QueueReach
 
-REQUESTS_URL = "/requests/"  # reverse() would cost as much as the row itself
+REQUEST_PAGE = "reviews:request_detail"
 URGENT_DIGIT = 0  # last digit of the rank when the agent claimed critical urgency
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRowHead:
-    """The part of a row that stays the same from one rendering to the next."""
+    """The part of a row that stays the same from one rendering to the next. It leads to
+    the request's `page`; a batch's row has none and leads to the batch."""
 
     id: str
-    url: str
-    peek_url: str
+    page: str
     risk: str
     asked: str  # `1 reviewer and 2 supervisors`
     warnings: tuple[str, ...]  # what its page warns of on top
@@ -72,6 +72,11 @@ class QueueRowHead:
     repeats_url: str = ""
     batch: str = ""  # how many can be decided together with it
     batch_url: str = ""
+    peeks: bool = True  # whether it offers a preview
+
+    @property
+    def url(self) -> str:
+        return reverse(self.page, args=[self.id]) if self.page else self.batch_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,11 @@ def list_queue_rows(
     now: datetime,
     *,
     settled: bool = False,
-    base: str = REQUESTS_URL,
+    page: str = REQUEST_PAGE,
     together: bool = False,
     gathered: bool = False,
 ) -> list[QueueRow]:
-    """List the rows of the requests found, in order, each linked below `base`.
+    """List the rows of the requests found, in order, each linked to its `page`.
 
     `settled` adds the outcome. `together` adds the batch that each waits in, with one
     more query; with `gathered`, one row stands for the whole batch, with three more.
@@ -135,7 +140,7 @@ def list_queue_rows(
             person,
             now,
             listed=request,
-            base=base,
+            page=page,
             own_note=notes.get(request.id, ""),
         )
         return _mark_batch(row, within.get(request.id), batches)
@@ -144,7 +149,7 @@ def list_queue_rows(
         describe.present_or_report(
             request.id,
             partial(build_whole, request),
-            partial(_build_unreadable_row, sealed[request.id].request, now, base),
+            partial(_build_unreadable_row, sealed[request.id].request, now, page),
         )
         for request in requests
         if request.id in sealed
@@ -152,13 +157,11 @@ def list_queue_rows(
 
 
 def _build_unreadable_row(
-    request: ApprovalRequest, now: datetime, base: str
+    request: ApprovalRequest, now: datetime, page: str
 ) -> QueueRow:
-    """The row of a request of which something cannot be read."""
     head = QueueRowHead(
         id=request.pk,
-        url=f"{base}{request.pk}/",
-        peek_url="",
+        page=page,
         risk=request.risk,
         asked="",
         warnings=(describe.CANNOT_BE_READ,),
@@ -167,6 +170,7 @@ def _build_unreadable_row(
         tool=request.tool_name,
         agent=request.agent,
         flags=(),
+        peeks=False,
     )
     return QueueRow(
         head=head,
@@ -198,11 +202,11 @@ def _mark_batch(
         warnings=batch.warnings,
         effect=batch.title,
         amount=batch.amount,
-        url=within.url,
+        page="",
         batch=f"batch of {within.count}, earliest deadline shown",
         batch_url=within.url,
         repeats="",
-        peek_url="",
+        peeks=False,
     )
     return replace(row, head=head, state=_build_batch_state(row.state, batch.ending))
 
@@ -313,7 +317,7 @@ def build_row(
     now: datetime,
     *,
     listed: FoundRequest,
-    base: str = REQUESTS_URL,
+    page: str = REQUEST_PAGE,
     own_note: str = "",
 ) -> QueueRow:
     """Build one row from a version that `load_versions` loaded. `own_note` is what the
@@ -324,8 +328,7 @@ def build_row(
     waiting = pending and incidents.has_time_left(request, now)
     head = QueueRowHead(
         id=request.pk,
-        url=f"{base}{request.pk}/",
-        peek_url=f"{REQUESTS_URL}{request.pk}/peek/",
+        page=page,
         risk=request.risk,
         asked=format_required_people(sealed.steps),
         warnings=shown.warnings,
@@ -404,7 +407,6 @@ def _build_state(
 
 
 def _add_assignee(assignee: Person, person: Person, state: StateLabel) -> StateLabel:
-    """Add to whom a supervisor assigned the request, after its holder and its state."""
     words = "Assigned to you" if assignee == person else f"Assigned to {assignee}"
     if state.word == states.PENDING_WORD:
         return replace(state, word=words)
@@ -417,9 +419,7 @@ def _find_execution(request: ApprovalRequest) -> Any:
     return next(iter(getattr(request.proposal, "ran", [])), None)
 
 
-def _describe_repeats(listed: FoundRequest, request: ApprovalRequest) -> dict[str, str]:
-    """Describe the identical proposals that share this row, with a link to their
-    list."""
+def _describe_repeats(listed: FoundRequest, request: ApprovalRequest) -> dict[str, Any]:
     if listed.repeats < 2 or listed.since is None:
         return {}
     many = (
@@ -470,8 +470,6 @@ def build_choices(
 
 
 def _list_names(reach: QueueReach, filters: QueueFilters) -> dict[str, set[str]]:
-    """The agents with something that waits, and the tools, that this person may
-    read."""
     names: dict[str, set[str]] = {"agent": set(), "tool": set()}
     if filters.tab == "done":
         return names

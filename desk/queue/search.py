@@ -249,7 +249,6 @@ def _build_sharing_condition(filters: QueueFilters) -> str:
 
 
 def _build_readable_branches(reach: QueueReach, where: str, order: str) -> list[str]:
-    """Everything that waits, for people who read and do not decide."""
     if reach.sees_all:
         recallable = f"r.status = 'recallable'{where}"
         return [

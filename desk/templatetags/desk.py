@@ -1,9 +1,6 @@
-"""Template tags of the desk: icons, clocks, fixed sentences and rows of lists.
+"""Template tags of the desk: icons, clocks, fixed sentences and the heads of rows.
 
-Text from agents goes through the tags of `inert`, never through these. Rows are drawn
-fast: fifty in a millisecond or two. A template draws once what never
-changes about a row, and the result is cached; what depends on the clock is put together
-here.
+Text from agents goes through the tags of `inert`, never through these.
 """
 
 from __future__ import annotations
@@ -26,7 +23,6 @@ from journal import clock
 from journal.clock import format_time, to_zone
 from policies.models import PolicyVersion
 from reviews.effects import wording
-from reviews.effects.wording import format_duration
 from reviews.governance import simulation
 
 from ..components.formatting import SelectOption
@@ -153,21 +149,6 @@ def _render_bold(text: str) -> SafeString:
 
 
 CACHED_HEADS = 5000
-_EXPIRES = (
-    '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
-    '</span><p class="two"><span><span class="vh">expires at </span>{4}</span>'
-    '<time class="age" data-since="{5}" datetime="{5}">{6} old</time></p>'
-)
-_SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
-_FROZEN = (
-    '<span class="lead">{0}Paused, {1} left</span><p class="two">'
-    '<time class="age" data-since="{2}" datetime="{2}">{3} old</time></p>'
-)
-_STATE = "{}<span>{}{}</span>"
-_ROW_STATE = '<span class="lead">{}</span>{}'
-_OPTION = '<option value="{}">{}</option>'
-_CHOSEN = '<option value="{}" selected>{}</option>'
-_UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
 
 
 @register.simple_tag
@@ -181,51 +162,10 @@ def _render_row_head(head: QueueRowHead) -> SafeString:
     return render_to_string("desk/components/_row_head.html", {"row": head})
 
 
-@register.simple_tag
-def row_when(row: QueueRow) -> SafeString:
-    """When the request expires, with a clock and its age; or when it was settled."""
-    until = row.clock
-    if until is None:
-        return format_html(_SETTLED, at(row.at), day(row.at))
-    if until.frozen:
-        return format_html(
-            _FROZEN,
-            pie(until.quarters),
-            format_duration(until.left),
-            row.opened.isoformat(),
-            format_duration(row.age),
-        )
-    return format_html(
-        _EXPIRES,
-        " lead-urgent" if until.urgent else "",
-        pie(until.quarters),
-        until.at.isoformat(),
-        format_duration(until.left),
-        at(until.at),
-        row.opened.isoformat(),
-        format_duration(row.age),
-    )
-
-
-@register.simple_tag
-def state(label: StateLabel) -> SafeString:
+@register.inclusion_tag("desk/components/_state.html")
+def state(label: StateLabel) -> dict[str, StateLabel]:
     """The icon of a state, its word, and how long it still lasts."""
-    sign = icon(label.icon) if label.quarters is None else pie(label.quarters)
-    until: SafeString | str = ""
-    if label.until is not None:
-        words, left = label.until_words, label.until_said
-        until = format_html(_UNTIL, label.until.isoformat(), words, left)
-    return format_html(_STATE, sign, timed(label.word, label.at), until)
-
-
-@register.simple_tag
-def row_state(label: StateLabel | None) -> SafeString | str:
-    """The state of a request with its note. Empty for a request that simply waits."""
-    if label is None:
-        return ""
-    sentence = timed(label.note, label.note_at)
-    note = format_html('<p class="two">{}</p>', sentence) if sentence else ""
-    return format_html(_ROW_STATE, state(label), note)
+    return {"label": label}
 
 
 @register.simple_tag
@@ -257,19 +197,7 @@ def draft_effects(draft: PolicyVersion) -> str:
     return f"{of}: {' '.join(sentences) or 'none is affected.'}"
 
 
-@register.simple_tag
-def options(choices: Sequence[SelectOption]) -> SafeString:
+@register.inclusion_tag("desk/components/_options.html")
+def options(choices: Sequence[SelectOption]) -> dict[str, Sequence[SelectOption]]:
     """The options of a select element."""
-    return _render_options(tuple(choices))
-
-
-@lru_cache(200)
-def _render_options(choices: tuple[SelectOption, ...]) -> SafeString:
-    return format_html_join(
-        "\n", "{}", ((_render_option_element(option),) for option in choices)
-    )
-
-
-def _render_option_element(option: SelectOption) -> SafeString:
-    drawn = _CHOSEN if option.selected else _OPTION
-    return format_html(drawn, option.value, option.label)
+    return {"options": choices}
