@@ -270,7 +270,6 @@ def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, An
 
 
 def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
-    """What the items have in common and what they come to."""
     if not page.lines:  # a batch that was dissolved
         return {
             "title": page.loaded.definition.title,
@@ -292,7 +291,6 @@ def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
 
 
 def _list_facts(member: BatchMember, subject: Subject) -> list[dict[str, str]]:
-    """The facts that the policy shows on the request page or in the batch's table."""
     review = member.definition.review
     names = dict.fromkeys([*review.columns, *review.facts])
     cells = {name: columns.build_fact_cell(subject, name) for name in names}

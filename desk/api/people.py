@@ -220,7 +220,9 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         action_hash=body.action_hash,
         reason_code=body.reason_code,
         reason=body.reason,
-        args=_restore_arguments(asked, body.args),
+        args=None
+        if body.args is None
+        else queries.restore_sensitive(asked.sealed.revision, body.args),
         reading=_find_reading_number(asked, body.reading),
         conditions=_build_conditions(body.conditions),
     )
@@ -304,16 +306,7 @@ def _build_conditions(conditions: ConditionsIn | None) -> GrantConditions:
     return GrantConditions(conditions.not_before, conditions.not_after, expected)
 
 
-def _restore_arguments(
-    asked: ApprovalRequest, args: dict[str, Any] | None
-) -> dict[str, Any] | None:
-    return (
-        None if args is None else queries.restore_sensitive(asked.sealed.revision, args)
-    )
-
-
 def _find_reading_number(asked: ApprovalRequest, reading: str) -> int | None:
-    """The number of the reading that the caller names; None when it names none."""
     if not reading:
         return None
     return readings.find_reading_number(asked.sealed.revision, reading)

@@ -32,7 +32,6 @@ from reviews.governance import readings as state_readings
 from reviews.governance import voters
 from reviews.models import ApprovalRequest, RequestVersion, Revision, StateReading
 from reviews.presenters import Presentation
-from reviews.presenters.shapes import DryRun
 
 from ..components import choice, page_evidence, states
 from ..components.regions import Regions
@@ -195,16 +194,6 @@ def _replace_value(
     return change(value, was) if sensitive else value
 
 
-LIST_FIELDS: tuple[str, ...] = (
-    "tags",
-    "size",
-    "diff",
-    "views",
-    "other",
-    "uninspectable",
-)
-
-
 def build_line(asked: RequestForPerson) -> dict[str, Any]:
     """Build a request as an item of a list."""
     row, version = asked.request, asked.version
@@ -305,8 +294,13 @@ def _has_attention_check(regions: Regions) -> bool:
 def _build_presentation(regions: Regions) -> dict[str, Any]:
     shown = regions.shown
     if shown is None:  # a tool that nobody registered
-        lists: dict[str, Any] = {name: [] for name in LIST_FIELDS}
+        names = ("tags", "size", "diff", "views", "other", "uninspectable")
+        lists: dict[str, Any] = {name: [] for name in names}
         return {**lists, "before": _build_before(regions, None), "dry_run": None}
+    dry_run = None
+    if shown.dry_run is not None:
+        dry_run = _dump_one(DryRunOut, shown.dry_run)
+        dry_run["at"] = _format_stored_time(shown.dry_run.at)
     return {
         "tags": _dump_all(TagOut, shown.tags),
         "size": _dump_all(FigureOut, shown.size),
@@ -315,12 +309,8 @@ def _build_presentation(regions: Regions) -> dict[str, Any]:
         "views": _dump_all(ViewOut, shown.views),
         "other": _dump_all(RowOut, shown.other),
         "uninspectable": _dump_all(UninspectableOut, shown.uninspectable),
-        "dry_run": _build_dry_run(shown.dry_run) if shown.dry_run else None,
+        "dry_run": dry_run,
     }
-
-
-def _build_dry_run(dry_run: DryRun) -> dict[str, Any]:
-    return {**_dump_one(DryRunOut, dry_run), "at": _format_stored_time(dry_run.at)}
 
 
 def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
@@ -357,7 +347,6 @@ def build_edit_preview(requirements: EditRequirements) -> dict[str, Any]:
 
 
 def _format_stored_time(text: object) -> str:
-    """A time of a stored reading as the API writes it; empty for none."""
     at = parse_datetime(str(text or ""))
     return clock.format_instant(at) if at else ""
 
