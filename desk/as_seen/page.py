@@ -35,6 +35,24 @@ FLAG_WORDS = {
 }
 
 
+# The results of the comparisons: a sentence, and whether it is good.
+FINDINGS = {
+    "no_page": ("This was decided through the API. No page was shown.", True),
+    "matches": ("Matches what was shown: the audit log has the same digest.", True),
+    "differs": (
+        "Does not match: the audit log has another digest for this decision.",
+        False,
+    ),
+    "gone": ("Cannot be rendered again: its version no longer exists.", False),
+    "identical": ("Rendered again from the same inputs, it is identical.", True),
+    "templates_changed": (
+        "Rendered again, it differs: the templates have changed since.",
+        True,
+    ),
+    "changed": ("Rendered again, it differs, with the same templates.", False),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceFinding:
     """The result of one comparison, as a code and a sentence."""
@@ -150,30 +168,13 @@ class AsSeenPage:
     @property
     def findings(self) -> list[EvidenceFinding]:
         """The results of all comparisons."""
-        if self.snapshot is None:
-            return [
-                EvidenceFinding(
-                    "no_page",
-                    "This was decided through the API. No page was shown.",
-                    True,
-                )
-            ]
-        return [self._first(), self._second()]
+        codes = ["no_page"]
+        if self.snapshot is not None:
+            codes = ["matches" if self.matches else "differs", self._compare_again()]
+        return [EvidenceFinding(code, *FINDINGS[code]) for code in codes]
 
-    def _first(self) -> EvidenceFinding:
-        if self.matches:
-            return EvidenceFinding(
-                "matches",
-                "Matches what was shown: the audit log has the same digest.",
-                True,
-            )
-        return EvidenceFinding(
-            "differs",
-            "Does not match: the audit log has another digest for this decision.",
-            False,
-        )
-
-    def _second(self) -> EvidenceFinding:
+    def _compare_again(self) -> str:
+        """Compare the stored page with one rendered from the same inputs."""
         assert self.snapshot is not None
         again = (
             evidence.rebuild_page_evidence
@@ -182,32 +183,16 @@ class AsSeenPage:
         )
         made = again(self.decision.reviewer, self.snapshot.inputs)
         if made is None:
-            return EvidenceFinding(
-                "gone", "Cannot be rendered again: its version no longer exists.", False
-            )
+            return "gone"
         if made.digest == self.digest:
-            return EvidenceFinding(
-                "identical",
-                "Rendered again from the same inputs, it is identical.",
-                True,
-            )
-        if made.template_version != self.snapshot.template_version:
-            return EvidenceFinding(
-                "templates_changed",
-                "Rendered again, it differs: the templates have changed since.",
-                True,
-            )
-        return EvidenceFinding(
-            "changed", "Rendered again, it differs, with the same templates.", False
-        )
+            return "identical"
+        same = made.template_version == self.snapshot.template_version
+        return "changed" if same else "templates_changed"
 
 
 def load_as_seen_page(person: Person, request_pk: str, decision_pk: int) -> AsSeenPage:
-    """Load the page of one decision.
-
-    Raises NotFound for a person who may not open it, and while they may still decide
-    the request and would learn another's answer.
-    """
+    """Load the page of one decision. Raises NotFound for a person who may not open it,
+    and while they may still decide the request and would learn another's answer."""
     decision = (
         snapshots.select_openable_decisions(person)
         .filter(pk=decision_pk, request=request_pk)
