@@ -18,8 +18,6 @@ from reviews.people.shortcuts import CHORD_PREFIX, PersonalShortcut
 
 
 def _check_zone(name: str) -> str:
-    """Return the name of a time zone, or an empty one. Raises ValidationError for an
-    unknown zone."""
     if name and not preferences.is_zone_name(name):
         raise forms.ValidationError(preferences.NO_ZONE_MESSAGE)
     return name

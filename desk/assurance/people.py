@@ -61,7 +61,6 @@ def _is_supervised(reader: Person, person: Person) -> bool:
 
 
 def _count_canaries(since: datetime) -> dict[int, Caught]:
-    """How many canaries each person decided, and how many of them they caught."""
     rows = Canary.objects.filter(caught__isnull=False, ended_at__gt=since)
     counted = rows.values("reviewer").annotate(
         n=Count("pk"), caught_n=Count("pk", filter=Q(caught=True))
@@ -70,7 +69,6 @@ def _count_canaries(since: datetime) -> dict[int, Caught]:
 
 
 def _count_practice(since: datetime) -> dict[int, Caught]:
-    """The same of the planted items that each person practised on."""
     by_person: dict[int, list[PracticeItem]] = defaultdict(list)
     rows = PracticeItem.objects.filter(answered_at__gt=since)
     for item in rows.select_related("practice"):

@@ -237,8 +237,6 @@ def _filter_by_columns(
 
 
 def _list_actor_ids(typed: str) -> list[str]:
-    """List the ids that a name stands for: the people with this name, or the id
-    itself."""
     named = Person.objects.filter(
         Q(username__iexact=typed)
         | Q(first_name__iexact=typed)
@@ -271,7 +269,6 @@ def _filter_by_leaf(
 def _filter_by_proposal(
     records: QuerySet[LogRecord], filters: LogFilters
 ) -> QuerySet[LogRecord]:
-    """Filter by the record's proposal rather than by the record itself."""
     of = {"proposal": OuterRef("proposal")}
     revisions = Revision.objects.filter(**of)
     if filters.tool:

@@ -249,7 +249,6 @@ def _find_decider(row: LogRecord, leaf: dict[str, Any]) -> str:
 
 
 def _find_batch_decision(leaf: dict[str, Any]) -> Decision | None:
-    """The decision that keeps the page evidence of a batch."""
     if leaf["kind"] != "batch.decided":
         return None
     snapshot = snapshots.find_batch_snapshot(leaf["data"]["batch"])
@@ -266,7 +265,6 @@ def _build_as_seen_url(person: Person, decision: Decision | None) -> str:
 
 
 def _compare_hashes(row: LogRecord, leaf: dict[str, Any]) -> HashComparison | None:
-    """Compare the hash that the grant allows with the hash that was approved."""
     if not row.kind.startswith(("execution.", "grant.", "request.authorized")):
         return None
     executions = Execution.objects.select_related("grant__revision")

@@ -178,7 +178,6 @@ def _list_people(q: str) -> list[Person]:
 
 
 def _list_reason_codes(q: str) -> list[str]:
-    """The reason codes whose words contain every typed word."""
     typed = set(list_search_words([q]))
     words_by_code = {
         code: set(list_search_words([code, text]))
@@ -188,8 +187,6 @@ def _list_reason_codes(q: str) -> list[str]:
 
 
 def _list_proposal_ids(q: str) -> list[str]:
-    """The proposal with this id, or of the request with this id; capitals are
-    accepted."""
     typed = q.lower()
     if typed.startswith("p-"):
         return [typed]
@@ -200,7 +197,6 @@ def _list_proposal_ids(q: str) -> list[str]:
 
 
 def _list_record_ids(q: str) -> list[int]:
-    """The ids of the record with this sequence number; empty for no number."""
     if not (q.isascii() and q.isdecimal()) or int(q) > MAX_RECORD_NUMBER:
         return []
     return list(LogPosition.objects.filter(seq=int(q)).values_list("record", flat=True))

@@ -86,5 +86,4 @@ def _list_money_arguments(revision: Revision) -> set[str]:
 
 
 def _parse_root(path: str) -> str:
-    """The argument that a path begins with."""
     return re.split(r"[.\[]", path, maxsplit=1)[0]

@@ -24,8 +24,6 @@ _QUEUE_ERRORS = {
 
 
 class _QueueForm(forms.Form):
-    """A form about one of the supervisor's queues."""
-
     queue = forms.ModelChoiceField(
         Queue.objects.none(), to_field_name="name", error_messages=_QUEUE_ERRORS
     )

@@ -85,7 +85,6 @@ def _render_policy(
 
 
 def _read_base(request: HttpRequest) -> int | None:
-    """The version that `from` names; None without a number."""
     number = request.GET.get("from", "")
     return (
         int(number)

@@ -187,7 +187,6 @@ def _build_path(
 
 
 def _build_scale(count: int) -> Callable[[int], float]:
-    """Where each of so many places stands between the margins."""
     room = WIDTH - LEFT - RIGHT - 8
     step = room / max(count - 1, 1)
     return lambda at: LEFT + 4 + (at * step if count > 1 else room / 2)
@@ -260,7 +259,6 @@ def _measure_legend(label: str) -> float:
 
 
 def _wrap_legend(legend: Sequence[str]) -> list[list[tuple[int, str]]]:
-    """The entries of a legend in lines that fit."""
     lines: list[list[tuple[int, str]]] = [[]]
     room = float(WIDTH)
     for number, label in enumerate(legend):
