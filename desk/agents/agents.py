@@ -64,8 +64,8 @@ class AgentHistory:
 def build_history(
     person: Person, visible: QuerySet[Proposal], now: datetime
 ) -> AgentHistory:
-    """Build the history of the proposals in `mine`, with two queries and those for the
-    rows of the newest that went wrong."""
+    """Build the history of these proposals, with two queries and those for the rows of
+    the newest that went wrong."""
     newest = visible.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
     proposals = _annotate_outcome(
         Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_HISTORY])
@@ -106,16 +106,11 @@ MAX_READ_OF_DAY = 5000  # proposals of a day that today's outcomes count
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run in the agent's lists. `goes_on`: whether it is active."""
+    """One run in the agent's lists."""
 
-    name: str
-    url: str
-    started_at: datetime
-    finished_at: datetime | None
+    thread: Any  # a Thread, annotated by `activity.annotate_goes_on`
     word: str
     icon: str
-    waiting: int
-    goes_on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +166,7 @@ class AgentPage:
     @property
     def live(self) -> list[RunRow]:
         """The newest active runs."""
-        return [run for run in self._open if run.goes_on][:MAX_LIVE_RUNS]
+        return [run for run in self._open if run.thread.goes_on][:MAX_LIVE_RUNS]
 
     @property
     def rest(self) -> list[RunRow]:
@@ -184,19 +179,16 @@ class AgentPage:
 
     @property
     def _open(self) -> list[RunRow]:
-        return [run for run in self.runs if run.finished_at is None]
+        return [run for run in self.runs if run.thread.finished_at is None]
 
     @property
     def past(self) -> list[RunRow]:
-        return [run for run in self.runs if run.finished_at is not None]
+        return [run for run in self.runs if run.thread.finished_at is not None]
 
 
 def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
     """Build the page of one agent as this person may read it, in a bounded number of
-    queries.
-
-    Raises NotFound for an agent that this person may not see.
-    """
+    queries. Raises NotFound for an agent that this person may not see."""
     agent = load_agent(person, slug)
     visible = visibility.select_visible_proposals(person).filter(agent=slug)
     held = components_switches.list_agent_switches(person, slug)
@@ -214,7 +206,10 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         tools=_list_tools(agent.tools),
         outcomes=_count_todays_outcomes(visible, now),
         history=build_history(person, visible, now),
-        runs=[_build_run_row(agent, run, waiting, modes[run.name]) for run in runs],
+        runs=[
+            RunRow(run, *_describe_run(run, waiting.get(run.name, 0), modes[run.name]))
+            for run in runs
+        ],
         not_over=every.filter(status=ThreadStatus.RUNNING).count(),
         switches=held,
         stop_url=reverse("agents:stop_agent", args=[slug]),
@@ -245,7 +240,6 @@ def _compute_run_modes(
 
 
 def _count_waiting(person: Person, slug: str) -> dict[str, int]:
-    """Count the open requests that this person may see, by run."""
     requests = visibility.select_visible_requests(person).filter(
         status__in=OPEN, agent=slug
     )
@@ -316,7 +310,6 @@ def _count_todays_outcomes(
 def _select_visible_runs(
     person: Person, agent: Agent, visible: QuerySet[Proposal]
 ) -> QuerySet[Thread]:
-    """Select the runs that this person may see, newest first."""
     runs = agent.threads.order_by("-started_at")
     if agent.owner_id == person.pk:
         return runs
@@ -324,27 +317,9 @@ def _select_visible_runs(
 
 
 def _list_runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
-    """List the newest unfinished runs, active ones first, then the newest finished
-    ones."""
     runs = activity.annotate_goes_on(every, slug, now)
     live, over = (runs.filter(status=status) for status in ThreadStatus)
     return [*live.order_by("-goes_on", "-started_at")[:MAX_RUNS], *over[:MAX_RUNS]]
-
-
-def _build_run_row(
-    agent: Agent, run: Any, waiting: dict[str, int], modes: set[StopMode]
-) -> RunRow:
-    word, icon = _describe_run(run, waiting.get(run.name, 0), modes)
-    return RunRow(
-        name=run.name,
-        url=reverse("agents:thread", args=[agent.slug, run.name]),
-        started_at=run.started_at,
-        finished_at=run.finished_at,
-        word=word,
-        icon=icon,
-        waiting=waiting.get(run.name, 0),
-        goes_on=run.goes_on,
-    )
 
 
 def _describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, QuerySet
 from django.urls import reverse
 
 from agents.choices import DeliveryStatus
-from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
+from agents.models import Agent, Delivery, Endpoint
 from agents.schemas.webhooks import WebhookEventData
 from journal.errors import NotFound, NotPermitted
 from policies.models import Person
@@ -50,13 +49,10 @@ class EndpointRow:
     """An endpoint, its state, and how many of its deliveries wait or failed. `failed`
     counts dead and held ones, `dead` only those that can be sent again together."""
 
-    id: str
-    agent: str
+    endpoint: Endpoint
     address: str
-    asked_for: bool  # by a proposal, not by a person
     word: str
     icon: str
-    off: bool
     waiting: int
     failed: int
     dead: int
@@ -65,28 +61,15 @@ class EndpointRow:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One webhook event for one endpoint."""
+    """One webhook event for one endpoint. `again`: this person may send it again."""
 
-    id: str
-    url: str
-    event: str
-    kind: str
+    delivery: Delivery
     what: str
     word: str
     icon: str
-    waits: bool
-    off: bool  # its endpoint is switched off, so it is not attempted
-    again: bool  # this person may send it again
-    agent: str
-    thread: str
-    thread_url: str
     address: str
-    attempts: int
-    error: str
-    created_at: datetime
-    next_at: datetime
-    give_up_at: datetime
-    ended_at: datetime | None
+    waits: bool
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +82,6 @@ class DeliveriesPage:
     lately: list[DeliveryRow]
     all_failed: int
     all_waiting: int
-    tabs: list[UpkeepTab]
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryPage:
-    """The page of one delivery: its payload as facts, and its attempts."""
-
-    delivery: DeliveryRow
-    tries: list[DeliveryAttempt]
-    facts: list[tuple[str, str]]
-    tabs: list[UpkeepTab]
 
 
 def select_visible_endpoints(person: Person) -> QuerySet[Endpoint]:
@@ -149,11 +121,7 @@ def check_may_read(person: Person, agent: Agent) -> None:
 def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
     """Raise NotFound for a delivery that this person may not see, NotPermitted for one
     that they may only see."""
-    deliveries = _select_deliveries(select_visible_endpoints(person)).filter(
-        pk=delivery_id
-    )
-    endpoint = deliveries.values_list("endpoint", flat=True).first()
-    load_managed_endpoint(person, endpoint or "")
+    check_may_manage(person, load_delivery(person, delivery_id).endpoint.agent)
 
 
 def load_managed_endpoint(person: Person, endpoint_id: str) -> Endpoint:
@@ -176,20 +144,19 @@ def build_list_page(person: Person) -> DeliveriesPage:
     deliveries = Delivery.objects.all() if sees_all else _select_deliveries(seen)
     shown = deliveries.select_related("endpoint__agent__owner").defer("payload")
     failed = shown.filter(status__in=FAILED_STATUSES)
-    waiting, taken = (
-        shown.filter(status="waiting"),
-        shown.filter(status__in=ARRIVED_STATUSES),
-    )
+    waiting = shown.filter(status=DeliveryStatus.WAITING)
+    taken = shown.filter(status__in=ARRIVED_STATUSES)
+
+    def build_rows(rows: QuerySet[Delivery]) -> list[DeliveryRow]:
+        return [_build_delivery_row(person, row) for row in rows]
+
     return DeliveriesPage(
         places=list_endpoints(person, seen),
-        failed=_list_delivery_rows(person, failed.order_by("-ended_at")[:FAILURES]),
-        waiting=_list_delivery_rows(
-            person, waiting.order_by(SWITCHED_ON_FIRST, "next_at")[:SHOWN]
-        ),
-        lately=_list_delivery_rows(person, taken.order_by("-ended_at")[:SHOWN]),
+        failed=build_rows(failed.order_by("-ended_at")[:FAILURES]),
+        waiting=build_rows(waiting.order_by(SWITCHED_ON_FIRST, "next_at")[:SHOWN]),
+        lately=build_rows(taken.order_by("-ended_at")[:SHOWN]),
         all_failed=failed.count(),
         all_waiting=waiting.count(),
-        tabs=_build_tabs(person),
     )
 
 
@@ -197,7 +164,7 @@ def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
     return Delivery.objects.filter(endpoint__in=seen.values("pk"))
 
 
-def _build_tabs(person: Person) -> list[UpkeepTab]:
+def build_tabs(person: Person) -> list[UpkeepTab]:
     """Build the tabs. An agent's owner without a role for the other pages gets this one
     alone."""
     tabs = frame.list_upkeep_tabs(person, frame.DELIVERIES)
@@ -213,7 +180,6 @@ def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow
 
 
 def _count_deliveries(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
-    """Count each endpoint's waiting and failed deliveries, by status."""
     counted = (
         Delivery.objects.filter(
             endpoint__in=[row.pk for row in rows],
@@ -235,13 +201,10 @@ def _build_endpoint_row(
     word, icon = _describe_endpoint(row)
     dead = counts.get("dead", 0)
     return EndpointRow(
-        id=row.pk,
-        agent=row.agent.slug,
+        endpoint=row,
         address=format_address(row.url),
-        asked_for=row.by_proposal,
         word=word,
         icon=icon,
-        off=row.off_at is not None,
         waiting=counts.get("waiting", 0),
         failed=dead + counts.get("held", 0),
         dead=dead,
@@ -264,54 +227,41 @@ def format_address(url: str) -> str:
     return f"{address}?…" if mark else address
 
 
-def _list_delivery_rows(
-    person: Person, deliveries: QuerySet[Delivery]
-) -> list[DeliveryRow]:
-    return [_build_delivery_row(person, row) for row in deliveries]
-
-
 def _build_delivery_row(person: Person, row: Delivery) -> DeliveryRow:
-    agent, status = row.endpoint.agent, DeliveryStatus(row.status)
+    status = DeliveryStatus(row.status)
     word, icon = STATUS_WORDS[status]
     return DeliveryRow(
-        id=row.pk,
-        url=reverse("agents:delivery", args=[row.pk]),
-        event=row.event,
-        kind=row.kind,
+        delivery=row,
         what=EVENT_WORDS.get(row.kind, row.kind),
         word=word,
         icon=icon,
-        waits=status is DeliveryStatus.WAITING,
-        off=row.endpoint.off_at is not None,
-        again=status in FAILED_STATUSES and may_manage(person, agent),
-        agent=agent.slug,
-        thread=row.thread,
-        thread_url=reverse("agents:thread", args=[agent.slug, row.thread]),
         address=format_address(row.url),
-        attempts=row.attempts,
-        error=row.last_error,
-        created_at=row.created_at,
-        next_at=row.next_at,
-        give_up_at=row.give_up_at,
-        ended_at=row.ended_at,
+        waits=status is DeliveryStatus.WAITING,
+        again=status in FAILED_STATUSES and may_manage(person, row.endpoint.agent),
     )
 
 
-def build_delivery_page(person: Person, delivery_id: str) -> DeliveryPage:
-    """Build the page of one delivery. Raises NotFound for one that does not exist or
-    that this person may not see."""
+def load_delivery(person: Person, delivery_id: str) -> Delivery:
+    """Return one delivery. Raises NotFound for one that does not exist or that this
+    person may not see."""
     deliveries = _select_deliveries(select_visible_endpoints(person)).select_related(
         "endpoint__agent__owner"
     )
-    row = deliveries.filter(pk=delivery_id).first()
-    if row is None:
+    delivery = deliveries.filter(pk=delivery_id).first()
+    if delivery is None:
         raise NotFound
-    return DeliveryPage(
-        delivery=_build_delivery_row(person, row),
-        tries=list(row.tries.order_by("-at")[:MAX_ATTEMPTS]),
-        facts=list(wording.flatten_value(_sort_payload(row.payload))),
-        tabs=_build_tabs(person),
-    )
+    return delivery
+
+
+def build_delivery_context(person: Person, delivery: Delivery) -> dict[str, Any]:
+    """The context of one delivery's page: its payload as facts, and its attempts."""
+    return {
+        "delivery": delivery,
+        "row": _build_delivery_row(person, delivery),
+        "tries": list(delivery.tries.order_by("-at")[:MAX_ATTEMPTS]),
+        "facts": list(wording.flatten_value(_sort_payload(delivery.payload))),
+        "upkeep": build_tabs(person),
+    }
 
 
 def _sort_payload(payload: Mapping[str, Any]) -> dict[str, Any]:

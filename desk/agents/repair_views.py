@@ -9,7 +9,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agents import repairs as operations
 from agents import reversals
-from journal.errors import DomainError
 from reviews.executions import repairs as gate
 
 from ..components import frame, htmx
@@ -22,39 +21,20 @@ from .forms import RepairAnswerForm, RepairForm, ReversalForm
 @require_http_methods(["GET", "HEAD", "POST"])
 def reversal(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of a reversal: its preview, and the form that proposes it."""
-    form = ReversalForm(request.POST or None)
-    queries.build_reversal_page(
-        require_person(request), pk, frame.get_frame(request).now
-    )
-    error = None
+    person, now = require_person(request), frame.get_frame(request).now
+    form, error = ReversalForm(request.POST or None), None
+    page = queries.build_reversal_page(person, pk, now)
     if form.is_valid():
-        error = htmx.catch_refusal(lambda: _propose_reversal(request, pk, form))
+        reason = form.cleaned_data["reason"]
+        error = htmx.catch_refusal(
+            lambda: reversals.propose_reversal(
+                execution_id=pk, person=person, reason=reason
+            )
+        )
+        page = queries.build_reversal_page(person, pk, now)
         if error is None:
-            return _redirect_to_reversal(request, pk)
-    return _render_reversal(request, pk, form, error)
-
-
-def _propose_reversal(request: HttpRequest, pk: str, form: ReversalForm) -> None:
-    reason = form.cleaned_data["reason"]
-    reversals.propose_reversal(
-        execution_id=pk, person=require_person(request), reason=reason
-    )
-
-
-def _redirect_to_reversal(request: HttpRequest, pk: str) -> HttpResponse:
-    page = queries.build_reversal_page(
-        require_person(request), pk, frame.get_frame(request).now
-    )
-    messages.success(request, f"{page.word}. Another person must decide.")
-    return redirect(page.word_url)
-
-
-def _render_reversal(
-    request: HttpRequest, pk: str, form: ReversalForm, error: DomainError | None
-) -> HttpResponse:
-    page = queries.build_reversal_page(
-        require_person(request), pk, frame.get_frame(request).now
-    )
+            messages.success(request, f"{page.undo.word}. Another person must decide.")
+            return redirect(page.undo.url)
     context = {"page": page, "form": form, "problem": error}
     status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "desk/agents/reversal.html", context, status=status)
@@ -63,18 +43,20 @@ def _render_reversal(
 @require_safe
 def repairs(request: HttpRequest) -> HttpResponse:
     """The list of proposed and settled repairs."""
-    page = queries.build_list_page(require_person(request))
-    context = {"page": page, "upkeep": page.upkeep}
+    person = require_person(request)
+    context = {
+        "page": queries.build_list_page(person),
+        "upkeep": frame.list_upkeep_tabs(person, frame.REPAIRS),
+    }
     return render(request, "desk/agents/repairs.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The repairs that a run allows, and the form that proposes one."""
-    queries.build_run_repair_page(
-        require_person(request), slug, name, frame.get_frame(request).now
-    )
+    person, now = require_person(request), frame.get_frame(request).now
     form, error = RepairForm(request.POST or None), None
+    page = queries.build_run_repair_page(person, slug, name, now)
     if form.is_valid():
         error = htmx.catch_refusal(lambda: _propose_repair(request, slug, name, form))
         if error is None:
@@ -82,9 +64,7 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
                 request, "Repair proposed. An administrator must confirm it."
             )
             return redirect("agents:repairs")
-    page = queries.build_run_repair_page(
-        require_person(request), slug, name, frame.get_frame(request).now
-    )
+        page = queries.build_run_repair_page(person, slug, name, now)
     unsent = "" if page.offers else request.POST.get("reason", "")
     context = {"page": page, "form": form, "problem": error, "kept": unsent}
     status = htmx.compute_form_status(error, sent=request.method == "POST")
@@ -122,17 +102,18 @@ def _propose_repair(
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of one repair, before and after, with the second person's form."""
-    queries.build_repair_page(require_person(request), pk)
+    person = require_person(request)
     form, error = RepairAnswerForm(request.POST or None), None
+    page = queries.build_repair_page(person, pk)
     if form.is_valid():
         error = htmx.catch_refusal(lambda: _answer_repair(request, pk, form))
         if error is None:
             messages.success(request, _SUCCESS_MESSAGES[form.cleaned_data["do"]])
             return redirect("agents:repair", pk)
-    page = queries.build_repair_page(require_person(request), pk)
+        page = queries.build_repair_page(person, pk)
     unsent = "" if page.open else form.data.get("answer", "")
-    context = {"page": page, "upkeep": page.upkeep, "form": form}
-    context |= {"problem": error, "kept": unsent}
+    context = {"page": page, "form": form, "problem": error, "kept": unsent}
+    context["upkeep"] = frame.list_upkeep_tabs(person, frame.REPAIRS)
     status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "desk/agents/repair.html", context, status=status)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -35,8 +35,8 @@ from reviews.permissions import Permission
 from reviews.presenters import present_effect
 from reviews.presenters.shapes import SentencePart
 
-from ..components import frame, undo, visibility
-from ..components.frame import UpkeepTab
+from ..components import undo, visibility
+from ..components.undo import UndoStatus
 from .visibility import load_agent
 
 MAX_SHOWN = 50
@@ -92,29 +92,21 @@ class RepairOffer:
 class RunRepairPage:
     """The page on which a person proposes a repair of one run."""
 
-    agent: str
-    thread: str
-    thread_url: str
-    offers: list[RepairOffer]
-    resume_at: str
+    thread: Thread
+    checkpoint: Checkpoint | None
     state: str
-    has_checkpoint: bool
+    offers: list[RepairOffer]
     why_not: str
     proposed: bool  # a repair of it waits for a second person
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRow:
-    """One repair in the list."""
+    """One repair in the list, and who proposed it."""
 
-    id: str
-    url: str
+    repair: Repair
     what: str
-    agent: str
-    thread: str
-    thread_url: str
     by: str
-    at: datetime
     word: str
     icon: str
 
@@ -125,7 +117,6 @@ class RepairsPage:
 
     open: list[RepairRow]
     past: list[RepairRow]
-    upkeep: list[UpkeepTab] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,22 +141,16 @@ class RepairPage:
     line: RepairRow
     follows: str
     effect: tuple[SentencePart, ...]  # of the execution that the repair changes, if any
-    subject: str
-    reason: str
-    lapses_at: datetime
     settled_by: str
-    settled_at: datetime | None
-    answer: str
     differences: list[ValueDifference]
     why_not: str  # why this person may not confirm it
     may_refuse: bool
     own: bool
     shown: str  # what the form sends back
-    upkeep: list[UpkeepTab]
 
     @property
     def open(self) -> bool:
-        return self.line.word == STATUS_WORDS[RepairStatus.PROPOSED][0]
+        return self.line.repair.status == RepairStatus.PROPOSED
 
 
 def check_reader(person: Person) -> None:
@@ -185,7 +170,6 @@ def build_list_page(person: Person) -> RepairsPage:
     return RepairsPage(
         open=[_build_repair_row(repair, names) for repair in open_],
         past=[_build_repair_row(repair, names) for repair in past],
-        upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
 
@@ -202,18 +186,12 @@ def build_repair_page(person: Person, pk: str) -> RepairPage:
         line=_build_repair_row(row, names),
         follows=_describe_consequence(RepairChange(row.change), row.after),
         effect=_build_effect(row),
-        subject=f"{row.subject} {row.key}",
-        reason=row.reason,
-        lapses_at=row.lapses_at,
-        settled_by=names.get(row.settled_by, "") if row.settled_by else "",
-        settled_at=row.settled_at,
-        answer=row.answer,
+        settled_by=names.get(row.settled_by, ""),
         differences=list(_list_differences(row.before, row.after)),
         why_not=why_not,
         may_refuse=own or not why_not,
         own=own,
         shown=canonical.format_shown(repairs.build_shown_repair(row)),
-        upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
 
@@ -243,14 +221,9 @@ def _load_names(rows: Sequence[Repair]) -> dict[str, str]:
 def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
     word, icon = STATUS_WORDS[RepairStatus(row.status)]
     return RepairRow(
-        id=row.pk,
-        url=reverse("agents:repair", args=[row.pk]),
+        repair=row,
         what=CHANGE_TITLES[RepairChange(row.change)],
-        agent=row.agent,
-        thread=row.thread,
-        thread_url=reverse("agents:thread", args=[row.agent, row.thread]),
         by=names.get(row.proposed_by, "Someone"),
-        at=row.proposed_at,
         word=word,
         icon=icon,
     )
@@ -283,16 +256,13 @@ def build_run_repair_page(
     may = permissions.has_permission(person, Permission.PROPOSE_REPAIR)
     proposed = _list_proposed(thread)
     return RunRepairPage(
-        agent=slug,
-        thread=name,
-        thread_url=reverse("agents:thread", args=[slug, name]),
+        thread=thread,
+        checkpoint=checkpoint,
+        state=_format_state(checkpoint),
         offers=list(_list_offers(person, thread, checkpoint, proposed, now))
         if may
         else [],
         proposed=bool(proposed),
-        resume_at=checkpoint.resume_at if checkpoint else "",
-        state=_format_state(checkpoint),
-        has_checkpoint=checkpoint is not None,
         why_not="" if may else "Only a supervisor can propose a repair.",
     )
 
@@ -402,16 +372,12 @@ class ReversalPage:
     """What would undo an effect. `why_not` is the operation's reason why this person
     cannot propose it, empty when they can."""
 
-    id: str
+    execution: Execution
     effect: tuple[SentencePart, ...]
     back: str
     would: tuple[SentencePart, ...]
     tool: str
-    agent: str
-    thread: str
-    thread_url: str
-    word: str
-    word_url: str
+    undo: UndoStatus
     why_not: str
 
 
@@ -427,18 +393,15 @@ def build_reversal_page(person: Person, pk: str, now: datetime) -> ReversalPage:
         raise NotFound
     would, tool, why_not = _preview_reversal(person, execution, now)
     proposal, revision = execution.proposal, execution.grant.revision
-    known = undo.find_execution_undo(person, execution, proposal, revision.tool_id, now)
     return ReversalPage(
-        id=pk,
+        execution=execution,
         effect=describe.build_effect_sentence(revision),
         back=_build_back_url(execution),
         would=would,
         tool=tool,
-        agent=proposal.agent,
-        thread=proposal.thread,
-        thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
-        word=known.word,
-        word_url=known.url,
+        undo=undo.find_execution_undo(
+            person, execution, proposal, revision.tool_id, now
+        ),
         why_not=why_not,
     )
 

@@ -47,21 +47,16 @@ class ProposalRow:
     request was open; `why`: Counterseal's words for a rejection, failure or refusal;
     `note`: the tool's or the agent's own words."""
 
-    id: str
-    at: datetime
+    proposal: Proposal
     effect: tuple[SentencePart, ...]
     risk: str
     approval: str
-    tool: str
     state: StateLabel
     way: str
     took: timedelta | None
-    ended_at: datetime | None
     why: str
     note: str
     url: str
-    run: str
-    run_url: str
     parent: str
     reversal: UndoStatus
     retry: str  # URL at which this person may have a known failure retried, or ""
@@ -97,7 +92,6 @@ def list_proposal_rows(
 
 
 def _find_newest_execution(row: Any) -> Execution | None:
-    """Return the newest execution that `list_proposal_rows` prefetched."""
     return next(iter(row.executions.all()), None)
 
 
@@ -149,27 +143,21 @@ def _build_proposal_row(
     failed: Collection[str],
     now: datetime,
 ) -> ProposalRow:
-    """Build the row of a proposal that `list_proposal_rows` prefetched."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
     execution = _find_newest_execution(proposal)
     pk = execution.pk if execution else ""
     return ProposalRow(
-        id=proposal.pk,
-        at=proposal.created_at,
+        proposal=proposal,
         effect=shown.effect,
         risk=revision.risk,
         approval=APPROVAL_LABELS[Tier(request.tier if request else revision.tier)],
-        tool=proposal.tool_name,
         state=_build_state(proposal, request, execution, now),
         way=_describe_route(proposal, request, revision),
         took=_compute_duration(request),
-        ended_at=_find_ended_at(request, execution),
         why=_describe_reason(request, execution),
         note=_format_foreign_note(execution),
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
-        run=proposal.thread,
-        run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         parent=proposal.parent if ids.is_id(proposal.parent, "p") else "",
         reversal=undos.get(pk, UndoStatus()),
         retry=reverse("reviews:effect_retry", args=[pk]) if pk in failed else "",
@@ -191,13 +179,6 @@ def _compute_duration(request: Any) -> timedelta | None:
         return None
     took: timedelta = request.settled_at - request.opened_at
     return took
-
-
-def _find_ended_at(request: Any, execution: Execution | None) -> datetime | None:
-    if execution is not None:
-        return execution.finished_at
-    ended: datetime | None = request.settled_at if request else None
-    return ended
 
 
 def _describe_reason(request: Any, execution: Execution | None) -> str:

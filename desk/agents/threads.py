@@ -219,14 +219,6 @@ MONEY_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingRequest:
-    """An open request of this run that this person may decide."""
-
-    url: str
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class RunUsage:
     """What the run used so far, by Counterseal's count: proposals by status word, and
     pairs of an amount and whether it was moved."""
@@ -251,10 +243,9 @@ class ThreadPage:
 
     agent: Agent
     thread: Thread
-    agent_url: str
     state: str
     icon: str
-    asks: list[WaitingRequest]
+    asks: list[ApprovalRequest]
     switches: list[SwitchLine]
     used: RunUsage
     actions: list[InFlightAction]
@@ -284,10 +275,8 @@ def build_thread_page(
     person: Person, slug: str, name: str, now: datetime
 ) -> ThreadPage:
     """Build the page of one run as this person may read it, in a bounded number of
-    queries. The encrypted blob is not read.
-
-    Raises NotFound for a run that this person may not see.
-    """
+    queries. The encrypted blob is not read. Raises NotFound for a run that this person
+    may not see."""
     agent = load_agent(person, slug)
     run = activity.annotate_goes_on(agent.threads.filter(name=name), slug, now).first()
     visible = visibility.select_visible_proposals(person).filter(
@@ -306,7 +295,6 @@ def build_thread_page(
     return ThreadPage(
         agent=agent,
         thread=run,
-        agent_url=reverse("agents:agent", args=[slug]),
         state=word,
         icon=icon,
         asks=_list_waiting_requests(person, slug, name),
@@ -357,19 +345,11 @@ def _describe_run(
 
 def _list_waiting_requests(
     person: Person, slug: str, name: str
-) -> list[WaitingRequest]:
+) -> list[ApprovalRequest]:
     requests = visibility.select_decidable(person).filter(
         proposal__agent=slug, proposal__thread=name
     )
-    return [
-        _build_waiting_request(request)
-        for request in requests.order_by("expires_at")[:MAX_STEPS]
-    ]
-
-
-def _build_waiting_request(request: ApprovalRequest) -> WaitingRequest:
-    url = reverse("reviews:request_detail", args=[request.pk])
-    return WaitingRequest(url, request.expires_at)
+    return list(requests.order_by("expires_at")[:MAX_STEPS])
 
 
 def _compute_usage(visible: Any) -> RunUsage:

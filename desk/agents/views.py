@@ -72,23 +72,26 @@ def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 
 def _read_tool(request: HttpRequest) -> str:
-    """Return the tool that the linking page named, or ""."""
     return request.GET.get("tool", "")
 
 
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
     """The page of webhook deliveries: failed, waiting and recently delivered ones."""
-    page = desk_deliveries.build_list_page(require_person(request))
-    context = {"page": page, "upkeep": page.tabs}
+    person = require_person(request)
+    context = {
+        "page": desk_deliveries.build_list_page(person),
+        "upkeep": desk_deliveries.build_tabs(person),
+    }
     return render(request, "desk/agents/deliveries.html", context)
 
 
 @require_safe
 def delivery(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of one delivery: its payload and its attempts."""
-    page = desk_deliveries.build_delivery_page(require_person(request), pk)
-    context = {"page": page, "upkeep": page.tabs}
+    who = require_person(request)
+    delivery = desk_deliveries.load_delivery(who, pk)
+    context = desk_deliveries.build_delivery_context(who, delivery)
     return render(request, "desk/agents/delivery.html", context)
 
 

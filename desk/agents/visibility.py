@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
-from django.urls import reverse
 
 from agents.choices import ThreadStatus
 from agents.models import Agent
@@ -24,16 +23,12 @@ from ..components import visibility
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """One agent in the list. `live` counts its unfinished runs, `waiting` its open
-    requests that this person may see."""
+    """One agent in the list, annotated with `live`, the number of its unfinished runs.
+    `waiting` counts its open requests that this person may see."""
 
-    slug: str
-    name: str
-    url: str
-    owner: str
+    agent: Agent
     state: str
     icon: str
-    live: int
     waiting: int
 
 
@@ -79,16 +74,7 @@ def build_agent_row(
     `live` annotated. `switched` maps slugs to modes."""
     modes = {switched[key] for key in (agent.slug, "") if key in switched}
     word, icon = _describe_switch(modes) or ("Enabled", "ok")
-    return AgentRow(
-        slug=agent.slug,
-        name=agent.name,
-        url=reverse("agents:agent", args=[agent.slug]),
-        owner=str(agent.owner),
-        state=word,
-        icon=icon,
-        live=agent.live,  # type: ignore[attr-defined]
-        waiting=waiting,
-    )
+    return AgentRow(agent, word, icon, waiting)
 
 
 def describe_running_state(modes: set[StopMode], run: Any) -> tuple[str, str]:
@@ -106,7 +92,6 @@ def describe_running_state(modes: set[StopMode], run: Any) -> tuple[str, str]:
 
 
 def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:
-    """The word and the icon of the strictest of these switches; None without any."""
     if StopMode.STOPPED in modes:
         return "Stopped", "stop"
     return ("Paused", "pause") if modes else None

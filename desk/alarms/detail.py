@@ -23,9 +23,8 @@ from reviews.choices import (
 from reviews.effects.wording import flatten_value
 from reviews.models import Alarm, Execution
 
-from ..components import frame, retry
+from ..components import retry
 from ..components.badges import select_visible_alarms
-from ..components.frame import UpkeepTab
 from ..components.retry import LateReportLine
 from . import lists
 from .lists import AlarmLine
@@ -119,7 +118,6 @@ class AlarmPage:
     shown: str  # what the form sends back
     why_not: str
     unknown_url: str
-    tabs: list[UpkeepTab]
 
 
 def load_alarm_page(person: Person, pk: int) -> AlarmPage:
@@ -147,7 +145,6 @@ def load_alarm_page(person: Person, pk: int) -> AlarmPage:
         shown=canonical.format_shown(alarms.build_shown_alarm(row)),
         why_not=why_not if standing else "",
         unknown_url=_build_unknown_url(execution),
-        tabs=frame.list_upkeep_tabs(person, frame.ALARMS),
     )
 
 
@@ -158,7 +155,6 @@ def _build_unknown_url(execution: Execution | None) -> str:
 
 
 def _describe_refusal(person: Person, alarm: Alarm) -> str:
-    """Why this person may not answer the alarm; empty when they may."""
     try:
         alarms.check_may_answer(person, alarm)
     except DomainError as error:

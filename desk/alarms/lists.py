@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,16 +14,14 @@ from django.urls import reverse
 from policies.models import Person, Queue
 from reviews.alarms import wording
 from reviews.alarms.wording import AlarmText
-from reviews.choices import GRAVE_ALARM_KINDS, AlarmKind, AlarmStatus
+from reviews.choices import AlarmKind, AlarmStatus
 from reviews.effects import describe
-from reviews.models import Alarm, ApprovalRequest, Proposal, Revision
+from reviews.models import Alarm, ApprovalRequest, Revision
 from reviews.models.alarms import STANDING
 from reviews.presenters.shapes import SentencePart
 
-from ..components import frame
 from ..components.badges import select_visible_alarms
 from ..components.formatting import FilterSelect, build_filter_select
-from ..components.frame import UpkeepTab
 
 STATE_LABELS = {
     "": "Open",
@@ -99,36 +96,24 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class AlarmLine:
-    """One alarm. It may concern no effect; then only `subject` says what it is
-    about."""
+    """One alarm as `annotate_alarms` annotates it. It may concern no effect; then only
+    its subject says what it is about."""
 
-    id: int
-    url: str
-    kind: str
+    alarm: Any
     text: AlarmText
-    grave: bool
-    state: str
-    looking: str  # the person who acknowledged it
-    subject: str
     effect: tuple[SentencePart, ...]
-    risk: str
-    tool: str
-    agent: str
-    thread: str
-    run_url: str
-    request_url: str
     delivery_url: str  # the webhook delivery that the endpoint did not take
-    restored_url: str
     log_url: str
-    queue: str
-    opened_at: datetime
-    last_seen_at: datetime
-    times: int
 
     @property
     def closed(self) -> bool:
         """Whether it is resolved, so that nobody has to do anything about it."""
-        return self.state == AlarmStatus.CLOSED
+        return bool(self.alarm.status == AlarmStatus.CLOSED)
+
+    @property
+    def restored(self) -> bool:
+        """Whether it is about the restore of the database."""
+        return bool(self.alarm.kind == AlarmKind.RESTORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +124,6 @@ class AlarmsPage:
     filters: AlarmFilters
     choices: list[FilterSelect]
     more_url: str
-    tabs: list[UpkeepTab]
 
 
 def build_alarms_page(person: Person, filters: AlarmFilters) -> AlarmsPage:
@@ -152,12 +136,11 @@ def build_alarms_page(person: Person, filters: AlarmFilters) -> AlarmsPage:
     return AlarmsPage(
         lines=sorted(
             build_alarm_lines(alarms[:PAGE_SIZE]),
-            key=lambda line: line.state != AlarmStatus.OPEN,
+            key=lambda line: line.alarm.status != AlarmStatus.OPEN,
         ),
         filters=filters,
         choices=filters.choices(),
         more_url=more,
-        tabs=frame.list_upkeep_tabs(person, frame.ALARMS),
     )
 
 
@@ -185,47 +168,15 @@ def build_alarm_lines(rows: Sequence[Any]) -> list[AlarmLine]:
 
 
 def _build_line(row: Any, briefs: Mapping[int, describe.EffectBrief]) -> AlarmLine:
-    proposal = row.proposal
     brief = briefs.get(row.revision)
-    log = reverse("reviews:log")
-    about = urlencode({"q": proposal.pk if proposal else ""})
+    about = {"q": row.proposal.pk} if row.proposal else {"kind": "alarm"}
     return AlarmLine(
-        id=row.pk,
-        url=reverse("reviews:alarm", args=[row.pk]),
-        kind=row.kind,
+        alarm=row,
         text=wording.describe_alarm(row.kind),
-        grave=row.kind in GRAVE_ALARM_KINDS,
-        state=row.status,
-        looking=str(row.acknowledged_by or ""),
-        subject=row.subject,
         effect=brief.effect if brief else (),
-        risk=row.risk or "",
-        tool=proposal.tool_name if proposal else "",
-        agent=proposal.agent if proposal else "",
-        thread=proposal.thread if proposal else "",
-        run_url=_build_run_url(proposal) if proposal else "",
-        request_url=_build_request_url(row.request) if row.request else "",
         delivery_url=_build_delivery_url(row),
-        restored_url=_build_restored_url(row),
-        log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
-        queue=row.queue.title if row.queue else "",
-        opened_at=row.opened_at,
-        last_seen_at=row.last_seen_at,
-        times=row.times,
+        log_url=f"{reverse('reviews:log')}?{urlencode(about)}",
     )
-
-
-def _build_restored_url(alarm: Alarm) -> str:
-    is_so = alarm.kind == AlarmKind.RESTORED
-    return reverse("reviews:restored") if is_so else ""
-
-
-def _build_run_url(proposal: Proposal) -> str:
-    return reverse("agents:thread", args=[proposal.agent, proposal.thread])
-
-
-def _build_request_url(request: str) -> str:
-    return reverse("reviews:request_detail", args=[request])
 
 
 def _build_delivery_url(alarm: Alarm) -> str:

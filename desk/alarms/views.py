@@ -12,7 +12,7 @@ from reviews import permissions
 from reviews.alarms import standing
 from reviews.permissions import Permission
 
-from ..components import badges, htmx
+from ..components import badges, frame, htmx
 from ..components.frame import require_person
 from ..forms import CloseAlarmForm
 from . import detail, lists
@@ -26,7 +26,8 @@ def alarms(request: HttpRequest) -> HttpResponse:
     permissions.check_permission(who, Permission.SEE_ALARMS)
     page = lists.build_alarms_page(who, lists.AlarmFilters.read(request.GET))
     template = htmx.choose_template(request, "desk/alarms/alarms.html", "alarm-table")
-    return render(request, template, {"page": page, "upkeep": page.tabs})
+    context = {"page": page, "upkeep": frame.list_upkeep_tabs(who, frame.ALARMS)}
+    return render(request, template, context)
 
 
 @require_safe
@@ -41,10 +42,11 @@ def _render_alarm(
     form: CloseAlarmForm | None = None,
     problem: DomainError | None = None,
 ) -> HttpResponse:
-    page = detail.load_alarm_page(require_person(request), pk)
+    who = require_person(request)
+    page = detail.load_alarm_page(who, pk)
     unsent = "" if form is None or page.may_close else form.data.get("note", "")
-    context = {"page": page, "upkeep": page.tabs, "form": form}
-    context |= {"problem": problem, "kept": unsent}
+    context = {"page": page, "form": form, "problem": problem, "kept": unsent}
+    context["upkeep"] = frame.list_upkeep_tabs(who, frame.ALARMS)
     status = htmx.compute_form_status(problem, sent=form is not None)
     return render(request, "desk/alarms/alarm.html", context, status=status)
 

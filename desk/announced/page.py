@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, QuerySet
-from django.urls import reverse
 
 from journal import clock
 from policies.models import Person
@@ -29,21 +27,14 @@ DONE = ExecutionStatus.SUCCEEDED
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedEffect:
-    """One effect. `undo` is the tool's declared way to undo it; nobody is asked to do
-    so here."""
+    """One effect: its execution as `build_announced_page` annotates it. `undo` is the
+    tool's declared way to undo it; nobody is asked to do so here."""
 
-    id: str
-    at: datetime
+    execution: Any
     effect: tuple[SentencePart, ...]
     undo: str
-    risk: str
-    tool: str
-    agent: str
-    thread_url: str
     state: StateLabel
-    stop_url: str
-    seen: bool
-    near_miss: bool
+    running: bool
     reversal: UndoStatus
 
 
@@ -57,7 +48,7 @@ class AnnouncedPage:
     @property
     def unseen(self) -> list[str]:
         """The ids of the effects that this person has not marked as seen."""
-        return [line.id for line in self.lines if not line.seen]
+        return [line.execution.pk for line in self.lines if not line.execution.seen]
 
 
 def select_announced(person: Person) -> QuerySet[Execution]:
@@ -114,22 +105,11 @@ def _build_effect_source(row: Any) -> ExecutedEffect:
 def _build_line(
     row: Any, shown: describe.EffectBrief, reversal: UndoStatus
 ) -> AnnouncedEffect:
-    """Build a line from an execution as `build_announced_page` annotates it."""
-    proposal = row.proposal
-    run = [proposal.agent, proposal.thread]
-    running = row.status in IN_FLIGHT
     return AnnouncedEffect(
-        id=row.pk,
-        at=row.queued_at,
+        execution=row,
         effect=shown.effect,
         undo=shown.undo,
-        risk=row.risk,
-        tool=proposal.tool_name,
-        agent=proposal.agent,
-        thread_url=reverse("agents:thread", args=run),
         state=states.build_execution_state(row),
-        stop_url=reverse("agents:stop_thread", args=run) if running else "",
-        seen=row.seen,
-        near_miss=row.near_miss,
+        running=row.status in IN_FLIGHT,
         reversal=reversal,
     )

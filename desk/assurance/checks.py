@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.urls import reverse
-
 from assurance import second_reviews
 from journal.errors import NotFound
 from policies.models import Person
@@ -26,11 +24,10 @@ MOST_LISTED = 50
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """One second review in a list; a disagreement has no time until which it waits."""
+    """One second review in a list."""
 
-    url: str
+    review: SecondReview
     effect: Sequence[SentencePart]
-    due_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +65,8 @@ def build_checks_page(person: Person, now: datetime) -> ChecksPage:
     split = list(second_reviews.select_split_reviews(person)[:MOST_LISTED])
     effects = _load_effects([*waiting, *split])
     return ChecksPage(
-        [_build_line(review, effects) for review in waiting],
-        [_build_line(review, effects) for review in split],
+        [ReviewLine(row, effects[row.decision.request_id]) for row in waiting],
+        [ReviewLine(row, effects[row.decision.request_id]) for row in split],
     )
 
 
@@ -82,16 +79,6 @@ def _load_effects(
         version.request_id: describe.load_brief(version.revision).effect
         for version in versions
     }
-
-
-def _build_line(
-    review: SecondReview, effects: dict[str, Sequence[SentencePart]]
-) -> ReviewLine:
-    return ReviewLine(
-        reverse("reviews:second_review", args=[review.pk]),
-        effects[review.decision.request_id],
-        None if review.answered_at else review.due_at,
-    )
 
 
 def build_check_page(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 
 from assurance.datasets import consent
 from assurance.datasets.consent import KEPT_FOR
@@ -35,24 +34,12 @@ class DatasetLine:
     """One dataset. `why_not` says why this reader may not answer it; `error` and
     `typed` are of an answer that was refused."""
 
-    id: str
+    dataset: Dataset
     state: str
-    purpose: str
-    asked_by: str
-    asked_at: datetime
-    owner: str
-    tools: Sequence[str]
     since: date
     until: date
-    shares: str
-    canaries: bool
-    settled_by: str
-    settled_at: datetime | None
-    refusal: str
-    problem: str
     progress: str
-    labels: Sequence[tuple[str, int]]
-    url: str
+    may_download: bool
     expires_at: datetime | None
     waits: bool
     shown: str  # what the form sends back
@@ -72,7 +59,7 @@ class DatasetsPage:
     def with_error(self, pk: str, error: str, typed: str) -> DatasetsPage:
         """The same page with what was wrong in the answer to one dataset."""
         lines = [
-            replace(line, error=error, typed=typed) if line.id == pk else line
+            replace(line, error=error, typed=typed) if line.dataset.pk == pk else line
             for line in self.lines
         ]
         return replace(self, lines=lines)
@@ -98,27 +85,13 @@ def _build_line(
     ends = dataset.finished_at + KEPT_FOR if dataset.finished_at else None
     ready = status is DatasetStatus.DONE and ends is not None and ends > now
     parties = {dataset.asked_by_id, dataset.owner_id, dataset.settled_by_id}
-    may_download = ready and person.pk in parties
     return DatasetLine(
-        id=dataset.pk,
+        dataset=dataset,
         state=STATE_WORDS[status],
-        purpose=dataset.purpose,
-        asked_by=str(dataset.asked_by),
-        asked_at=dataset.asked_at,
-        owner=str(dataset.owner),
-        tools=dataset.tools,
         since=dataset.since.date(),
         until=(dataset.until - timedelta(days=1)).date(),
-        shares=f"{dataset.train} % train, {dataset.validation} % validation, "
-        f"{dataset.test} % test",
-        canaries=dataset.with_canaries,
-        settled_by=str(dataset.settled_by or ""),
-        settled_at=dataset.settled_at,
-        refusal=dataset.refusal,
-        problem=dataset.problem,
         progress=_describe_progress(dataset),
-        labels=list(dataset.counts.get("label", {}).items()),
-        url=reverse("reviews:dataset_file", args=[dataset.pk]) if may_download else "",
+        may_download=ready and person.pk in parties,
         expires_at=ends if ready else None,
         waits=manages and status is DatasetStatus.ASKED,
         shown=canonical.format_shown(consent.build_shown_terms(dataset)),
@@ -128,7 +101,6 @@ def _build_line(
 
 
 def _describe_progress(dataset: Dataset) -> str:
-    """How far the file is; empty before the job has begun."""
     if dataset.status == DatasetStatus.RUNNING:
         return f"{dataset.rows} of {dataset.rows_in_all} lines" if dataset.rows else ""
     if dataset.status == DatasetStatus.DONE:

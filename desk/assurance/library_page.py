@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q
-from django.urls import reverse
 
 from assurance import library
 from assurance.clones import LATELY
@@ -44,9 +43,7 @@ class KindFigures:
 class KindRow:
     """One kind in the list."""
 
-    url: str
-    title: str
-    explanation: str
+    defect: Defect
     weight: str
     waits: bool
     figures: KindFigures
@@ -57,11 +54,8 @@ class OpenChange:
     """The change of a kind that waits. `why_not` says why this reader may not answer
     it."""
 
-    id: int
+    row: DefectChange
     weight: str
-    reason: str
-    asked_by: str
-    asked_at: datetime
     why_not: str
     own: bool
 
@@ -80,7 +74,6 @@ class KindPage:
     """One kind. `typed` is the reason in the form of the change, or of the answer while
     one waits; `errors` are the problems of what was sent, by field."""
 
-    kind: str
     defect: Defect
     example: DefectExample
     weight: str
@@ -99,9 +92,7 @@ def build_library_page(person: Person, now: datetime) -> list[KindRow]:
     waiting = set(_select_waiting().values_list("defect", flat=True))
     return [
         KindRow(
-            url=reverse("reviews:defect", args=[defect.kind]),
-            title=defect.title,
-            explanation=defect.explanation,
+            defect=defect,
             weight=WEIGHT_WORDS[weights[defect.kind]],
             waits=defect.kind in waiting,
             figures=_build_figures(figures.get(defect.kind)),
@@ -115,7 +106,6 @@ def _select_waiting() -> Any:
 
 
 def _load_figures(now: datetime) -> dict[str, dict[str, Any]]:
-    """The counts of the canaries that were planted lately, by kind."""
     rows = Canary.objects.filter(inserted_at__gt=now - LATELY).values("defect")
     decided = Q(caught__isnull=False)
     counted = rows.annotate(
@@ -155,7 +145,6 @@ def build_kind_page(
     in_force = library.load_weights()[kind]
     change = _select_waiting().filter(defect=kind).select_related("asked_by").first()
     return KindPage(
-        kind=kind,
         defect=BY_KIND[kind],
         example=build_example(kind),
         weight=WEIGHT_WORDS[in_force],
@@ -172,11 +161,8 @@ def build_kind_page(
 
 def _build_change(change: DefectChange, person: Person) -> OpenChange:
     return OpenChange(
-        id=change.pk,
+        row=change,
         weight=WEIGHT_WORDS[change.weight],
-        reason=change.reason,
-        asked_by=str(change.asked_by),
-        asked_at=change.asked_at,
         why_not=library.describe_why_no_answer(change, person),
         own=change.asked_by_id == person.pk,
     )

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
-from django.urls import reverse
 
 from assurance import practice
 from assurance.datasets import consent
@@ -27,6 +26,7 @@ from stats.readings import Rate
 
 from . import practice_page
 from .people import PERIOD, PersonRow, build_person_rows
+from .practice_page import PracticeCounts
 
 MOST_OWN = 20
 MOST_PRACTICES = 10
@@ -36,9 +36,7 @@ MOST_PRACTICES = 10
 class OwnCanary:
     """One revealed canary of the reader."""
 
-    url: str
-    at: datetime
-    tool: str
+    canary: Canary
     title: str
     outcome: str
 
@@ -68,11 +66,9 @@ class TeamView:
 class PracticeLine:
     """One practice of the reader that ended."""
 
-    url: str
-    at: datetime
+    practice: Practice
     title: str
-    caught: str
-    approved: str
+    counts: PracticeCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +126,13 @@ def _build_practice(person: Person, now: datetime) -> PracticeView | None:
         open_url=practice_page.find_next_url(open_) if open_ else "",
         enough=practice.has_enough_sources(person, now),
         lines=[
-            _build_practice_line(row)
+            PracticeLine(
+                row,
+                practice_page.describe_practice(row),
+                practice_page.count_answers(row.items.all()),
+            )
             for row in rows.order_by("-started_at")[:MOST_PRACTICES]
         ],
-    )
-
-
-def _build_practice_line(ended: Practice) -> PracticeLine:
-    counts = practice_page.count_answers(ended.items.all())
-    return PracticeLine(
-        url=reverse("reviews:practice", args=[ended.pk]),
-        at=ended.started_at,
-        title=practice_page.describe_practice(ended),
-        caught=f"{counts.caught} of {counts.planted}",
-        approved=f"{counts.approved} of {counts.plain}",
     )
 
 
@@ -153,11 +142,8 @@ def _select_decided(now: datetime) -> QuerySet[Canary]:
 
 def _build_own(canary: Canary) -> OwnCanary:
     past = VERDICT_SPECS[Verdict(canary.verdict)].past_in_full.capitalize()
-    assert canary.ended_at is not None  # it was decided
     return OwnCanary(
-        url=reverse("reviews:request_detail", args=[canary.proposal.request.pk]),
-        at=canary.ended_at,
-        tool=canary.tool_name,
+        canary=canary,
         title=BY_KIND[DefectKind(canary.defect)].title,
         outcome=f"{past}: {'caught' if canary.caught else 'missed'}",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from assurance import practice
-from assurance.defects import BY_KIND, Defect
+from assurance.defects import BY_KIND
 from assurance.practice import ShownItem
 from journal.errors import NotFound
 from policies.models import Person
@@ -22,28 +22,15 @@ WARM_UP = "Warm-up"
 
 
 @dataclass(frozen=True, slots=True)
-class PracticeFeedback:
-    """What a reviewer hears after an answer. `next_url` leads to the next item, or to
-    the list after the last one."""
-
-    title: str
-    lines: Sequence[str]
-    next_url: str
-    next_label: str
-
-
-@dataclass(frozen=True, slots=True)
 class PracticeItemPage:
-    """One item. `regions` is None where the item can no longer be shown."""
+    """One item of `count`. `regions` is None where the item can no longer be shown;
+    `feedback` is what the reviewer hears after an answer, as a title and a sentence."""
 
-    practice_id: int
-    number: int
+    item: PracticeItem
     count: int
     title: str
-    url: str
     regions: Regions | None
-    feedback: PracticeFeedback | None
-    answered: bool
+    feedback: tuple[str, str] | None
     error: str = ""
 
 
@@ -51,11 +38,9 @@ class PracticeItemPage:
 class AnswerLine:
     """One answer in the list of a practice that ended."""
 
-    number: int
-    url: str
+    item: PracticeItem
     planted: str
     answer: str
-    right: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +49,7 @@ class PracticePage:
 
     title: str
     skipped: bool
-    caught: int
-    planted: int
-    approved: int
-    plain: int
+    counts: PracticeCounts
     lines: Sequence[AnswerLine]
 
 
@@ -99,48 +81,23 @@ def build_item_page(
     if item.practice.ending and not item.verdict:
         raise NotFound
     shown = practice.build_shown_item(item)
-    count = item.practice.items.count()
     return PracticeItemPage(
-        practice_id=practice_id,
-        number=number,
-        count=count,
+        item=item,
+        count=item.practice.items.count(),
         title=describe_practice(item.practice),
-        url=build_item_url(practice_id, number),
         regions=Regions(person, shown.version) if shown else None,
-        feedback=_build_feedback(shown, count) if shown and item.verdict else None,
-        answered=bool(item.verdict),
+        feedback=_describe_answer(shown) if shown and item.verdict else None,
         error=error,
     )
 
 
-def build_item_url(practice_id: int, number: int) -> str:
-    """The address of an item."""
-    return reverse("reviews:practice_item", args=[practice_id, number])
-
-
-def _build_feedback(shown: ShownItem, count: int) -> PracticeFeedback:
-    item, last = shown.item, shown.item.number == count
-    practice_id = item.practice_id
-    return PracticeFeedback(
-        title=_build_title(item),
-        lines=_describe_item(shown.defect),
-        next_url=reverse("reviews:practice", args=[practice_id])
-        if last
-        else build_item_url(practice_id, item.number + 1),
-        next_label="Your answers" if last else "Next item",
-    )
-
-
-def _build_title(item: PracticeItem) -> str:
-    if item.defect:
-        return "You caught it." if item.is_right else "This one got past you."
-    return "Right: nothing was planted." if item.is_right else "Nothing was planted."
-
-
-def _describe_item(defect: Defect | None) -> list[str]:
+def _describe_answer(shown: ShownItem) -> tuple[str, str]:
+    right, defect = shown.item.is_right, shown.defect
     if defect is None:
-        return ["This is a request as people approved it."]
-    return [f"Planted: {defect.explanation} The page shows it {defect.place}."]
+        title = "Right: nothing was planted." if right else "Nothing was planted."
+        return title, "This is a request as people approved it."
+    title = "You caught it." if right else "This one got past you."
+    return title, f"Planted: {defect.explanation} The page shows it {defect.place}."
 
 
 def count_answers(items: Iterable[PracticeItem]) -> PracticeCounts:
@@ -158,25 +115,19 @@ def build_practice_page(person: Person, practice_id: int) -> PracticePage:
     if chosen is None:
         raise NotFound
     items = sorted(chosen.items.all(), key=lambda item: item.number)
-    counts = count_answers(items)
     return PracticePage(
         title=describe_practice(chosen),
         skipped=chosen.ending == PracticeEnding.SKIPPED,
-        caught=counts.caught,
-        planted=counts.planted,
-        approved=counts.approved,
-        plain=counts.plain,
+        counts=count_answers(items),
         lines=[_build_line(item) for item in items if item.verdict],
     )
 
 
 def _build_line(item: PracticeItem) -> AnswerLine:
     return AnswerLine(
-        number=item.number,
-        url=build_item_url(item.practice_id, item.number),
+        item=item,
         planted=BY_KIND[DefectKind(item.defect)].title if item.defect else "Nothing",
         answer="Approve" if item.verdict == Verdict.APPROVE else "Reject",
-        right=item.is_right,
     )
 
 
@@ -184,4 +135,4 @@ def find_next_url(chosen: Practice) -> str:
     """The address of the first unanswered item."""
     first = chosen.items.filter(verdict="").order_by("number").first()
     assert first is not None  # the last answer ends a practice
-    return build_item_url(chosen.pk, first.number)
+    return reverse("reviews:practice_item", args=[chosen.pk, first.number])

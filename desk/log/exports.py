@@ -17,8 +17,6 @@ from functools import partial
 from urllib.parse import parse_qsl
 
 from django.db.models import QuerySet
-from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 
 from journal import clock, log, outbox
 from journal.errors import InvalidArgs, NotFound
@@ -43,46 +41,30 @@ KEPT_FOR = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class ExportLine:
-    """One export as a row of the page."""
+    """One export as a row of the page, with its filters; `ready`: its file can be
+    downloaded."""
 
-    id: str
-    format: str
+    export: Export
     view: list[tuple[str, str]]
-    view_url: str
-    asked_at: datetime
-    rows: int
-    rows_in_all: int
-    state: str
-    problem: str
-    size: str
-    url: str
+    ready: bool
 
     @property
     def running(self) -> bool:
-        return self.state == ExportStatus.RUNNING
+        return self.export.status == ExportStatus.RUNNING
 
 
 def list_exports(person: Person, *, now: datetime) -> list[ExportLine]:
     """List a person's newest exports with their progress, in one query."""
     exports = Export.objects.filter(person=person).order_by("-asked_at")[:MAX_SHOWN]
-    return [_build_line(export, now) for export in exports]
-
-
-def _build_line(export: Export, now: datetime) -> ExportLine:
-    ready = export.status == ExportStatus.DONE and export.asked_at > now - KEPT_FOR
-    return ExportLine(
-        id=export.pk,
-        format=export.format.upper(),
-        view=parse_qsl(export.query),
-        view_url=reverse("reviews:log") + f"?{export.query}",
-        asked_at=export.asked_at,
-        rows=export.rows,
-        rows_in_all=export.rows_in_all,
-        state=export.status,
-        problem=export.problem,
-        size=filesizeformat(export.size),
-        url=reverse("reviews:export_file", args=[export.pk]) if ready else "",
-    )
+    return [
+        ExportLine(
+            export=export,
+            view=parse_qsl(export.query),
+            ready=export.status == ExportStatus.DONE
+            and export.asked_at > now - KEPT_FOR,
+        )
+        for export in exports
+    ]
 
 
 NOT_PERMITTED = "Your permission to export was revoked."
@@ -123,10 +105,8 @@ COLUMNS = (
 
 @operation(writes="Export", logs="export.asked", after="a task that writes the file")
 def create_export(*, person: Person, file_format: str, query: str) -> Export:
-    """Create an export of the records that fit the filter now; a job writes it.
-
-    Raises NotPermitted, or InvalidArgs for an unknown format or too many records.
-    """
+    """Create an export of the records that fit the filter now; a job writes it. Raises
+    NotPermitted, or InvalidArgs for an unknown format or too many records."""
     permissions.check_permission(person, Permission.EXPORT)
     if file_format not in FORMATS:
         raise _build_argument_error(
@@ -294,7 +274,6 @@ def _list_cells(row: LogRecord, event: log_lines.LogLine) -> list[object]:
 
 
 def _list_unreadable_cells(row: LogRecord) -> list[object]:
-    """What is known of a record whose content cannot be read."""
     known = {"record": row.pk, "at": row.at.isoformat(), "kind": row.kind}
     known["what_happened"] = "This record cannot be read"
     return [known.get(name, "") for name in COLUMNS]

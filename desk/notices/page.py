@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from journal.errors import NotFound
 from notifications.channels import registry
@@ -28,18 +27,13 @@ _DROP_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class NoticeLine:
-    """One message."""
+    """One message, to a person or a place."""
 
-    at: datetime
-    reader: str  # a person, or the place
+    notice: Notice
+    reader: str
     channel: str
     what: str
-    attempts: int
-    sent_at: datetime | None
-    next_at: datetime | None  # of an attempt that is still to come
     dropped: str
-    error: str
-    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +61,10 @@ def load_notices_page(person: Person, pk: str) -> NoticesPage:
 
 def _build_line(row: Notice) -> NoticeLine:
     known = registry.load_channels().get(row.channel)
-    waits = row.sent_at is None and not row.let_go
     return NoticeLine(
-        at=row.at,
+        notice=row,
         reader=str(row.person) if row.person else row.target or "the default place",
         channel=known.title if known else row.channel,
         what=NOTICE_TITLES.get(row.kind, row.kind),
-        attempts=row.attempts,
-        sent_at=row.sent_at,
-        next_at=row.due_at if waits else None,
         dropped=_DROP_WORDS.get(row.let_go, row.let_go),
-        error=row.error,
-        message_id=row.message_id,
     )

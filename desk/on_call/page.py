@@ -27,11 +27,7 @@ MOST_DRILLS = 20
 class ShiftLine:
     """One shift of the rota that is not over; `now`: it has begun."""
 
-    id: int
-    queue: str
-    person: str
-    begins_at: datetime
-    ends_at: datetime
+    shift: OnCallShift
     now: bool
     may_end: bool
     shown: str  # what the form sends back
@@ -117,11 +113,7 @@ def _list_shifts(
     shifts = rows.select_related("person", "queue").order_by("begins_at", "pk")
     return [
         ShiftLine(
-            id=shift.pk,
-            queue=shift.queue.title,
-            person=str(shift.person),
-            begins_at=shift.begins_at,
-            ends_at=shift.ends_at,
+            shift=shift,
             now=shift.begins_at <= now,
             may_end=shift.queue_id in plans,
             shown=canonical.format_shown(planning.build_shown_shift(shift, now)),
@@ -131,7 +123,6 @@ def _list_shifts(
 
 
 def _list_drills(queues: Sequence[Queue], now: datetime) -> list[DrillResult]:
-    """The newest drills whose messages are still kept."""
     since = now - timedelta(days=settings.COUNTERSEAL.keep_notices_days)
     rows = NotificationDrill.objects.filter(queue__in=queues, started_at__gt=since)
     newest = rows.select_related("queue").order_by("-started_at")[:MOST_DRILLS]

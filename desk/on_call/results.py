@@ -34,13 +34,8 @@ class DrillResult:
     """A drill as its page and the on-call page show it. `unseen` counts the people who
     opened no message while it ran."""
 
-    id: int
-    queue: str
-    risk: str
-    started_at: datetime
-    ends_at: datetime
+    drill: NotificationDrill
     runs: bool
-    on_call: bool
     people: int
     seen: int
     median: str
@@ -82,13 +77,8 @@ def _build_result(
     }
     known = registry.load_channels()
     return DrillResult(
-        id=drill.pk,
-        queue=drill.queue.title,
-        risk=drill.risk,
-        started_at=drill.started_at,
-        ends_at=drill.ends_at,
+        drill=drill,
         runs=drill.ends_at > now,
-        on_call=drill.on_call,
         people=len(drill.people),
         seen=len(asked),
         median=format_seconds(times.median),

@@ -89,7 +89,7 @@ def drill(request: HttpRequest, pk: int) -> HttpResponse:
     (result,) = build_results([row], now)
     seen = DrillSighting.objects.filter(drill=row, person=person).first()
     context = {
-        "drill": result,
+        "result": result,
         "seen": seen,
         "asked": person.public_id in row.people,
         "records": seen is None and result.runs and bool(channel),

@@ -20,15 +20,12 @@ READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A row of the page's table of rules. `source` is the condition as the document has
-    it, `when` the same with its amounts as people write money."""
+    """A row of the page's table of rules. `when` is the rule's condition with its
+    amounts as people write money."""
 
-    id: str
-    text: str
+    rule: Rule
     tools: str
     when: str
-    source: str
-    then: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,9 @@ class ToolLine:
     """A row of the page's table of tools. `timeout` is empty for a tool that asks
     nobody."""
 
-    name: str
-    title: str
-    risk: str
+    tool: ToolDefinition
     floor: str
-    queue: str
     timeout: str
-    execution_class: str
-    effect: str
     reversal: list[str]
 
 
@@ -121,28 +113,18 @@ def describe_steps(steps: Sequence[StepSpec]) -> str:
 
 def _build_rule_row(document: Document, rule: Rule) -> RuleRow:
     return RuleRow(
-        id=rule.id,
-        text=rule.text,
+        rule=rule,
         tools=", ".join("all tools" if t == "*" else t for t in rule.tools),
         when=changes.format_condition(document, rule),
-        source=rule.when,
-        then=rule.then.describe(),
     )
 
 
 def _build_tool_line(tool: ToolDefinition) -> ToolLine:
     floor = "Depends on class" if tool.classes else APPROVAL_LABELS[tool.base]
     return ToolLine(
-        name=tool.name,
-        title=tool.title,
-        risk=tool.risk.value,
+        tool=tool,
         floor=floor,
-        queue=tool.queue,
-        timeout=describe_duration(tool.timeout)
-        if tool.base in (Tier.APPROVE, Tier.ESCALATE)
-        else "",
-        execution_class=tool.execution_class.value,
-        effect=tool.effect,
+        timeout=describe_duration(tool.timeout) if tool.base in ASKS else "",
         reversal=list(_list_reversal_lines(tool)),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
-from django.urls import reverse
 
 from journal import canonical, clock
 from journal.errors import DomainError, NotFound
@@ -31,11 +30,8 @@ class IssuePage:
     """What a standing grant from this request would allow; without `terms`, `why_not`
     says why it cannot be issued."""
 
+    request: ApprovalRequest
     effect: Sequence[SentencePart]
-    agent: str
-    thread: str
-    tool: str
-    url: str
     terms: StandingTerms | None
     shown: str  # what the form sends back
     until: datetime | None
@@ -50,11 +46,8 @@ def build_issue_page(person: Person, pk: str) -> IssuePage:
     now = clock.now()
     terms, why_not = _find_terms(person, request, now)
     return IssuePage(
+        request=request,
         effect=describe.load_brief(request.sealed.revision).effect,
-        agent=request.agent,
-        thread=request.proposal.thread,
-        tool=request.tool_name,
-        url=reverse("reviews:request_detail", args=[request.pk]),
         terms=terms,
         shown=_format_shown(request, terms),
         until=now + timedelta(minutes=terms.minutes) if terms else None,
@@ -82,18 +75,7 @@ def _find_terms(
 class StandingGrantLine:
     """One standing grant. `ended` says how it ended; "" while it is in force."""
 
-    id: str
-    tool: str
-    agent: str
-    thread: str
-    run_url: str
-    request_url: str
-    by: str
-    reason: str
-    issued_at: datetime
-    expires_at: datetime
-    uses: int
-    budget: int
+    grant: StandingGrant
     ended: str
     revocable: bool
 
@@ -137,22 +119,8 @@ def find_standing_grant(person: Person, pk: str) -> StandingGrant:
 
 def _build_line(person: Person, row: StandingGrant, now: datetime) -> StandingGrantLine:
     ended = describe_end(row, now)
-    return StandingGrantLine(
-        id=row.pk,
-        tool=row.tool,
-        agent=row.agent,
-        thread=row.thread,
-        run_url=reverse("agents:thread", args=[row.agent, row.thread]),
-        request_url=reverse("reviews:request_detail", args=[row.request]),
-        by=str(row.issued_by),
-        reason=row.reason,
-        issued_at=row.issued_at,
-        expires_at=row.expires_at,
-        uses=row.uses,
-        budget=row.budget,
-        ended=ended,
-        revocable=not ended and issuance.may_revoke(person, row),
-    )
+    revocable = not ended and issuance.may_revoke(person, row)
+    return StandingGrantLine(row, ended, revocable)
 
 
 def describe_end(row: StandingGrant, now: datetime) -> str:

@@ -94,17 +94,14 @@ class GroupTab:
 
 @dataclass(frozen=True, slots=True)
 class PlotView:
-    """One plot as the page shows it. `rows` are the first of `count`."""
+    """One plot as the page shows it. `rows` are the first of the chart's."""
 
-    slug: str
-    title: str
+    plot: Plot
+    chart: Chart
     sentence: str
-    definition: str
     unfiltered: bool
     drawings: Sequence[tuple[str, SafeString]]
-    columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    count: int
     csv_url: str
     link_label: str
     link_url: str
@@ -125,11 +122,8 @@ class StatisticsPage:
 def build_statistics_page(
     person: Person, group: str, filters: StatisticsFilters, now: datetime
 ) -> StatisticsPage:
-    """Build the page of one group, in a fixed number of queries.
-
-    Raises NotPermitted for people who may not see statistics, NotFound for a group that
-    does not exist.
-    """
+    """Build the page of one group, in a fixed number of queries. Raises NotPermitted
+    for people who may not see statistics, NotFound for a group that does not exist."""
     permissions.check_permission(person, Permission.SEE_STATISTICS)
     alone = permissions.find_deciding_role(person) is Role.SUPERVISOR
     if group not in set(Group):
@@ -222,10 +216,9 @@ def _build_plot_view(
     if writes and link == POLICY_LINK:
         link_label, link = "New policy version", "policies:new_policy"
     return PlotView(
-        slug=plot.slug,
-        title=plot.title,
+        plot=plot,
+        chart=chart,
         sentence=_keep_units(chart.sentence),
-        definition=plot.definition,
         unfiltered=bool(not plot.filtered and (filters.tool or filters.risk)),
         drawings=[
             (
@@ -236,9 +229,7 @@ def _build_plot_view(
             )
             for number, panel in enumerate(chart.panels)
         ],
-        columns=chart.columns,
         rows=chart.rows[:MOST_ROWS],
-        count=len(chart.rows),
         csv_url=reverse("reviews:statistics_csv", args=[plot.slug]) + filters.query,
         link_label=link_label,
         link_url=reverse(link) if link else "",

@@ -12,8 +12,6 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from django.db.models import Max, QuerySet
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from journal.clock import format_time
 from journal.errors import DomainError, NotFound
@@ -33,7 +31,6 @@ from ..components.in_flight import (
 )
 from ..components.switches import SwitchLine
 from . import revoke
-from .revoke import RevocableReviewer
 
 MOST_READ = 200  # the newest runs, tools and agents of the work under way
 MOST_NAMED = 8  # of each, before the page lists all
@@ -42,20 +39,12 @@ One = TypeVar("One")
 
 
 @dataclass(frozen=True, slots=True)
-class StopPageLink:
-    """A run or a tool with the URL of its Stop page. `agent` is set for a run."""
-
-    name: str
-    url: str
-    agent: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class NarrowerStops:
-    """The runs and tools at work that could be stopped instead of everything."""
+    """The runs and tools at work that could be stopped instead of everything. A run is
+    its agent and its name."""
 
-    runs: list[StopPageLink] = field(default_factory=list)
-    tools: list[StopPageLink] = field(default_factory=list)
+    runs: list[tuple[str, str]] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
     more_runs: int = 0  # not listed here
     more_tools: int = 0
     cut: bool = False  # there may be more than were counted
@@ -68,19 +57,16 @@ def list_narrower_stops(
     person: Person, *, runs: bool, tools: bool, own: bool, most: int = MOST_NAMED
 ) -> NarrowerStops:
     """List the runs and tools at work that this person may see, newest first, at most
-    `most` of each.
-
-    Two queries. `runs` and `tools` say which of them this person may stop or pause;
-    `own` adds the runs of their own agents.
-    """
+    `most` of each. Two queries. `runs` and `tools` say which of them this person may
+    stop or pause; `own` adds the runs of their own agents."""
     if not (runs or tools or own):
         return NarrowerStops()
     rows = _list_work(person, only_own=not (runs or tools))
     threads = _list_distinct(rows, lambda row: row[1:3]) if runs or own else []
     names = _list_distinct(rows, lambda row: row[3]) if tools else []
     return NarrowerStops(
-        runs=[_build_run_link(*run) for run in threads[:most]],
-        tools=[_build_tool_link(name) for name in names[:most]],
+        runs=threads[:most],
+        tools=names[:most],
         more_runs=len(threads[most:]),
         more_tools=len(names[most:]),
         cut=len(rows) >= MOST_READ,
@@ -111,16 +97,6 @@ def _list_distinct(
     rows: Iterable[WorkRow], part: Callable[[WorkRow], One]
 ) -> list[One]:
     return list(dict.fromkeys(map(part, rows)))
-
-
-def _build_run_link(agent: str, thread: str) -> StopPageLink:
-    return StopPageLink(
-        thread, reverse("agents:stop_thread", args=[agent, thread]), agent
-    )
-
-
-def _build_tool_link(name: str) -> StopPageLink:
-    return StopPageLink(name, f"{reverse('reviews:stop')}?{urlencode({'tool': name})}")
 
 
 SCOPE_NAMES = {
@@ -171,7 +147,7 @@ class StopPage:
     agent: str = ""
     thread: str = ""
     tool: str = ""
-    reviewers: list[RevocableReviewer] = field(default_factory=list)
+    reviewers: list[Person] = field(default_factory=list)
     narrower: NarrowerStops = field(default_factory=NarrowerStops)
     more_agents: int = 0  # at work, and not among the scopes
     whole: bool = False  # lists all of what is at work
@@ -229,10 +205,8 @@ class StopRequest:
 
 
 def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
-    """Build the page of what can be stopped from here.
-
-    Raises NotFound for the page of a run or agent that this person may not see.
-    """
+    """Build the page of what can be stopped from here. Raises NotFound for the page of
+    a run or agent that this person may not see."""
     check_visible(person, asked)
     busy = [] if asked.named else _list_busy_agents(person)
     targets = _list_targets(person, asked, busy[: max(asked.most, MOST_AGENTS)])

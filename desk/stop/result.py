@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.urls import reverse
 
 from journal import clock
 from journal.errors import NotFound
@@ -25,6 +24,7 @@ from reviews.models import (
     ApprovalRequest,
     Decision,
     Execution,
+    Proposal,
     RequestVersion,
     Revision,
     Stop,
@@ -76,9 +76,7 @@ NO_UNDO = UndoStatus()
 class StopResultLine:
     """One action in the scope of the switch, and what became of it."""
 
-    proposal: str
-    tool: str
-    run: tuple[str, str]
+    proposal: Proposal
     fate: str
     at: datetime | None
     effect: tuple[SentencePart, ...] = ()
@@ -97,10 +95,6 @@ class StopResultLine:
         return FATES[self.fate][1]
 
     @property
-    def url(self) -> str:
-        return reverse("agents:thread", args=self.run)
-
-    @property
     def began(self) -> bool:
         """Whether it can no longer be recalled, so that the way to undo it is worth
         showing."""
@@ -110,10 +104,6 @@ class StopResultLine:
     def ran(self) -> bool:
         """Whether it happened or may have happened; only another action can undo it."""
         return self.fate != "running" and self.began
-
-    @property
-    def request_url(self) -> str:
-        return reverse("reviews:request_detail", args=[self.request])
 
 
 def list_affected_actions(row: Stop) -> Iterator[StopResultLine]:
@@ -154,11 +144,7 @@ def _list_asked_again(row: Stop) -> Iterator[StopResultLine]:
     )
     versions = voided.filter(Exists(theirs)).select_related("request__proposal")
     for version in versions.order_by("-created_at")[:MOST_COUNTED]:
-        proposal = version.request.proposal
-        run = (proposal.agent, proposal.thread)
-        yield StopResultLine(
-            proposal.pk, proposal.tool_name, run, "asked", version.created_at
-        )
+        yield StopResultLine(version.request.proposal, "asked", version.created_at)
 
 
 def list_earlier_effects(
@@ -229,11 +215,8 @@ def _find_ended_fate(execution: Execution, row: Stop) -> str:
 
 
 def _build_line(execution: Execution, fate: str) -> StopResultLine:
-    proposal = execution.proposal
     return StopResultLine(
-        proposal=proposal.pk,
-        tool=proposal.tool_name,
-        run=(proposal.agent, proposal.thread),
+        proposal=execution.proposal,
         fate=fate,
         at=_find_end(execution),
         execution=execution.pk,
@@ -254,11 +237,7 @@ def _list_withdrawn(row: Stop) -> Iterator[StopResultLine]:
     if row.lifted_at:
         requests = requests.filter(settled_at__lt=row.lifted_at)
     for request in requests.order_by("-settled_at")[:MOST_COUNTED]:
-        proposal = request.proposal
-        run = (proposal.agent, proposal.thread)
-        yield StopResultLine(
-            proposal.pk, proposal.tool_name, run, "withdrawn", request.settled_at
-        )
+        yield StopResultLine(request.proposal, "withdrawn", request.settled_at)
 
 
 def list_readable_lines(
@@ -266,16 +245,18 @@ def list_readable_lines(
 ) -> list[StopResultLine]:
     """List the lines that this person may read, with the effect of each and its
     reversal."""
-    first = {line.proposal: line for line in lines[:MAX_SHOWN]}
+    first = {line.proposal.pk: line for line in lines[:MAX_SHOWN]}
     visible = visibility.select_visible_proposals(person).filter(pk__in=first)
     facts = dict(_list_revisions(visible.values("pk")))
     briefs = describe.load_briefs_by_id(
         {revision.pk: revision.digest for revision in facts.values()}
     )
-    mine_first = {p: line for p, line in first.items() if p in facts}
+    readable = {pk: line for pk, line in first.items() if pk in facts}
     done = {
-        line.execution: components_undo.ExecutedEffect(facts[proposal].tool, *line.run)
-        for proposal, line in mine_first.items()
+        line.execution: components_undo.ExecutedEffect(
+            facts[pk].tool, line.proposal.agent, line.proposal.thread
+        )
+        for pk, line in readable.items()
         if line.fate in FATES_DONE
     }
     undone = (
@@ -283,16 +264,14 @@ def list_readable_lines(
     )
     return [
         replace(
-            _add_effect(line, briefs[facts[proposal].pk], facts[proposal].executor),
+            _add_effect(line, briefs[facts[pk].pk], facts[pk].executor),
             undoing=undone.get(line.execution, NO_UNDO),
         )
-        for proposal, line in mine_first.items()
+        for pk, line in readable.items()
     ]
 
 
 class _RevisionFacts(NamedTuple):
-    """What a line needs from a proposal's revision."""
-
     pk: int
     digest: str
     executor: str
@@ -457,7 +436,7 @@ class StoppedPage:
 
     @property
     def etag(self) -> str:
-        fates = [f"{line.proposal}{line.fate}" for line in self.met]
+        fates = [f"{line.proposal.pk}{line.fate}" for line in self.met]
         state = [self.title, self.figures, self.switch.asked, *fates]
         return f"{crc32(repr(state).encode()):x}"
 
@@ -469,10 +448,8 @@ def build_stopped_page(person: Person, pk: int) -> StoppedPage:
     if row is None or not switches.filter_for_person(person, [row]):
         raise NotFound
     scope = Scope(row.scope)
-    affected, earlier = (
-        list(list_affected_actions(row)),
-        list(list_earlier_effects(scope, row.key, row.at)),
-    )
+    affected = list(list_affected_actions(row))
+    earlier = list(list_earlier_effects(scope, row.key, row.at))
     return StoppedPage(
         switch=switches.build_switch_lines(person, [row])[0],
         met=affected,

@@ -83,14 +83,6 @@ class RevokePage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RevocableReviewer:
-    """A reviewer with the URL of the page that revokes them."""
-
-    name: str
-    url: str
-
-
 def build_revoke_page(person: Person, who: str) -> RevokePage:
     """Build the page. Raises NotFound for an unknown reviewer, and if this person may
     not revoke."""
@@ -128,22 +120,13 @@ def _find_switch(person: Person, who: str) -> SwitchLine | None:
     return switches.build_switch_lines(person, [row])[0] if row else None
 
 
-def list_reviewers(person: Person) -> list[RevocableReviewer]:
+def list_reviewers(person: Person) -> list[Person]:
     """List the people whose approvals this person may revoke, by name."""
     if not permissions.has_permission(person, Permission.REVOKE):
         return []
     names = [role.value for role in DECIDING_ROLES]
     reviewers = Person.objects.filter(groups__name__in=names).exclude(pk=person.pk)
-    rows = reviewers.order_by("first_name", "last_name", "username").distinct()
-    return [
-        RevocableReviewer(str(reviewer), build_revoke_url(reviewer.public_id))
-        for reviewer in rows
-    ]
-
-
-def build_revoke_url(who: str) -> str:
-    """Build the URL of the page that revokes a reviewer, by their public id."""
-    return reverse("reviews:revoke", args=[who])
+    return list(reviewers.order_by("first_name", "last_name", "username").distinct())
 
 
 def find_revoke_url(person: Person, who: str) -> str:
@@ -152,4 +135,4 @@ def find_revoke_url(person: Person, who: str) -> str:
         permissions.has_permission(person, Permission.REVOKE)
         and who != person.public_id
     )
-    return build_revoke_url(who) if may else ""
+    return reverse("reviews:revoke", args=[who]) if may else ""

@@ -25,8 +25,7 @@ from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.tool_services import executors
 
-from ..components import frame, retry, visibility
-from ..components.frame import UpkeepTab
+from ..components import retry, visibility
 from ..components.retry import LateReportLine
 from .lists import (
     LOOK_UP_WORDS,
@@ -93,19 +92,15 @@ class UnknownOutcomePage:
 
     line: UnknownOutcomeLine
     execution_class: str
-    key: str
-    reference: str
     last_step: str
     last_step_at: datetime | None
     attempts: list[ExecutionAttempt]
     look_ups: list[LookUpLine]
     late: list[LateReportLine]
-    can_be_asked: bool
     settlers: list[str]
     why_not: str
     answers: list[SettlementAnswer]
     shown: str  # what the form sends back
-    upkeep: list[UpkeepTab]
 
     @property
     def open(self) -> bool:
@@ -128,19 +123,15 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
             execution, newest, not why_not, settler=_find_settler(execution)
         ),
         execution_class=CLASS_SENTENCES[execution.execution_class],
-        key=execution.idempotency_key,
-        reference=execution.pk,
         last_step=step,
         last_step_at=at,
         attempts=list(_list_attempts(execution)),
         look_ups=[_build_look_up_line(look_up) for look_up in look_ups],
         late=retry.list_late_reports(execution),
-        can_be_asked=execution.has_look_up,
         settlers=_list_settlers(person, execution),
         why_not=why_not,
         answers=_build_answers(execution, now),
         shown=canonical.format_shown(settle.build_shown_outcome(execution)),
-        upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 
 
@@ -186,8 +177,6 @@ def _describe_last_step(execution: Execution) -> tuple[str, datetime | None]:
 
 
 def _list_attempts(execution: Execution) -> Iterator[ExecutionAttempt]:
-    """List the attempts from the log, oldest first: each claim, and the record that
-    ended it."""
     kinds = [*CLAIM_KINDS, *END_WORDS]
     rows = LogRecord.objects.filter(proposal=execution.proposal_id, kind__in=kinds)
     current: ExecutionAttempt | None = None
@@ -234,7 +223,6 @@ def _build_look_up_line(row: LookUp) -> LookUpLine:
 
 
 def _find_settler(execution: Execution) -> str:
-    """The name of the person who recorded the result; empty when nobody did."""
     if execution.code != SETTLED_BY_PERSON:
         return ""
     rows = LogRecord.objects.filter(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Q, QuerySet
-from django.urls import reverse
 
 from journal import cursors
 from policies.models import Person
@@ -18,8 +17,7 @@ from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
 
-from ..components import frame, visibility
-from ..components.frame import UpkeepTab
+from ..components import visibility
 
 MAX_SETTLED = 20  # settled outcomes on the page
 LOOK_UP_WORDS = {
@@ -35,21 +33,14 @@ class UnknownOutcomeLine:
     """One execution whose outcome is or was unknown. `looked` says what look-ups found,
     or why there are none."""
 
-    id: str
-    url: str
+    execution: Execution
     effect: tuple[SentencePart, ...]
     risk: str
-    tool: str
-    agent: str
-    thread: str
-    thread_url: str
     since: datetime | None
     detail: str
     looked: str
-    ask_at: datetime | None
     settleable: bool  # whether this person may settle it
     outcome: str = ""  # empty while it is unknown
-    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +48,8 @@ class UnknownOutcomesPage:
     """The page: open outcomes and settled ones."""
 
     lines: list[UnknownOutcomeLine]
-    settled: list[UnknownOutcomeLine] = field(default_factory=list)
-    more: int = 0  # settled ones that are not listed
-    upkeep: list[UpkeepTab] = field(default_factory=list)
+    settled: list[UnknownOutcomeLine]
+    more: int  # settled ones that are not listed
 
 
 def select_readable(person: Person) -> QuerySet[Execution]:
@@ -111,12 +101,10 @@ def build_unknown_page(person: Person) -> UnknownOutcomesPage:
         ],
         settled=[build_unknown_line(execution, {}) for execution in over],
         more=cursors.count_rest(known, over, MAX_SETTLED),
-        upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 
 
 def _list_newest_look_ups(rows: list[Execution]) -> Mapping[str, LookUp]:
-    """List the newest look-up of each execution, in one query."""
     look_ups = LookUp.objects.filter(execution__in=rows).order_by("number")
     return {look_up.execution_id: look_up for look_up in look_ups}
 
@@ -130,23 +118,16 @@ def build_unknown_line(
 ) -> UnknownOutcomeLine:
     """Build the line of one execution. `newest` maps executions to their newest
     look-up; `settler` is the person who recorded the result, if their name is known."""
-    proposal, revision = execution.proposal, execution.grant.revision
+    revision = execution.grant.revision
     return UnknownOutcomeLine(
-        id=execution.pk,
-        url=reverse("reviews:unknown_one", args=[execution.pk]),
+        execution=execution,
         effect=describe.build_effect_sentence(revision),
         risk=revision.risk,
-        tool=proposal.tool_name,
-        agent=proposal.agent,
-        thread=proposal.thread,
-        thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         since=execution.unknown_at or execution.claimed_at,
         detail=execution.detail or _find_attempt_code(execution),
         looked=_describe_look_ups(execution, newest.get(execution.pk)),
-        ask_at=execution.ask_at,
         settleable=settleable,
         outcome=describe_outcome(execution, settler),
-        ended_at=execution.finished_at,
     )
 
 

@@ -11,7 +11,6 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import DomainError
 from reviews.choices import ExecutionStatus
 from reviews.executions import reconcile, settle
 
@@ -25,46 +24,32 @@ from . import lists as queries
 @require_safe
 def unknown(request: HttpRequest) -> HttpResponse:
     """The unknown outcomes, and those settled lately."""
-    page = queries.build_unknown_page(require_person(request))
-    context = {"page": page, "upkeep": page.upkeep}
+    person = require_person(request)
+    context = {
+        "page": queries.build_unknown_page(person),
+        "upkeep": frame.list_upkeep_tabs(person, frame.UNKNOWN),
+    }
     return render(request, "desk/unknown/unknown.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
     """One unknown outcome; POST settles it: it happened, or it did not."""
-    details.load_unknown_outcome(
-        require_person(request), pk, frame.get_frame(request).now
-    )
-    if request.method != "POST":
-        return _render_outcome(request, pk)
-    form = SettleForm(request.POST)
-    if not form.is_valid():
-        return _render_outcome(request, pk, form)
-    error = htmx.catch_refusal(lambda: _settle_outcome(request, pk, form))
-    if error is not None:
-        return _render_outcome(request, pk, form, error)
-    messages.success(request, "Recorded. The agent is told the result.")
-    return redirect("reviews:unknown")
-
-
-def _settle_outcome(request: HttpRequest, pk: str, form: SettleForm) -> None:
-    settle.settle_unknown(
-        execution_id=pk, person=require_person(request), **form.cleaned_data
-    )
-
-
-def _render_outcome(
-    request: HttpRequest,
-    pk: str,
-    form: SettleForm | None = None,
-    error: DomainError | None = None,
-) -> HttpResponse:
-    """Render the outcome as it is now, with what the person typed."""
-    page = details.load_unknown_outcome(
-        require_person(request), pk, frame.get_frame(request).now
-    )
-    context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
+    person, now = require_person(request), frame.get_frame(request).now
+    form = SettleForm(request.POST) if request.method == "POST" else None
+    error = None
+    page = details.load_unknown_outcome(person, pk, now)
+    if form is not None and form.is_valid():
+        answer = form.cleaned_data
+        error = htmx.catch_refusal(
+            lambda: settle.settle_unknown(execution_id=pk, person=person, **answer)
+        )
+        if error is None:
+            messages.success(request, "Recorded. The agent is told the result.")
+            return redirect("reviews:unknown")
+        page = details.load_unknown_outcome(person, pk, now)
+    tabs = frame.list_upkeep_tabs(person, frame.UNKNOWN)
+    context = {"page": page, "upkeep": tabs, "form": form, "problem": error}
     status = htmx.compute_form_status(error, sent=form is not None)
     return render(request, "desk/unknown/detail.html", context, status=status)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Count
-from django.urls import reverse
 
 from journal.errors import NotFound
 from policies.choices import Role
@@ -68,14 +67,6 @@ class AskingAgent:
     waiting: int
     fresh: int
 
-    @property
-    def url(self) -> str:
-        return reverse("agents:agent", args=[self.agent])
-
-    @property
-    def pause_url(self) -> str:
-        return reverse("agents:stop_agent", args=[self.agent]) + "?mode=paused"
-
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPage:
@@ -88,11 +79,7 @@ class WorkloadPage:
     asking: list[AskingAgent]
     most_given: int = MAX_ASSIGNED
     most_extended: int = MAX_EXTENDED
-
-    @property
-    def read(self) -> int:
-        """The number of waiting requests from which the agents are counted."""
-        return MOST_READ
+    most_read: int = MOST_READ  # waiting requests from which the agents are counted
 
 
 def load_supervisor_reach(person: Person) -> QueueReach:
@@ -118,10 +105,7 @@ def build_workload_page(person: Person, now: datetime) -> WorkloadPage:
 
 def list_due_requests(person: Person, now: datetime) -> list[str]:
     """List the requests that expire within half an hour and can be extended, by
-    deadline.
-
-    Raises NotFound for everybody but supervisors.
-    """
+    deadline. Raises NotFound for everybody but supervisors."""
     return _list_ids(_DUE, load_supervisor_reach(person), now, _MORE_TIME, MAX_EXTENDED)
 
 
@@ -193,7 +177,6 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
 
 
 def _list_present_people(now: datetime) -> set[int]:
-    """The people who hold a request now or decided one lately."""
     holding = Hold.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
     deciding = {who for who, at in newest if at > now - RECENT_PERIOD}

@@ -54,12 +54,17 @@ def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
         request = propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
         decide(request.request, gate.rita, "reject")
     page = agent_page(gate)
-    assert sorted(run.name for run in page.live) == ["t-0", "t-1", "t-2", "waits"]
+    assert sorted(run.thread.name for run in page.live) == [
+        "t-0",
+        "t-1",
+        "t-2",
+        "waits",
+    ]
     assert (page.rest, page.rest_count) == ([], 0)
     late = clock.now() + timedelta(hours=25)
     page = agents.build_agent_page(fresh(gate.sue), "riley", late)
-    assert [run.name for run in page.live] == ["waits"]
-    assert [(run.name, run.icon) for run in page.rest] == [
+    assert [run.thread.name for run in page.live] == ["waits"]
+    assert [(run.thread.name, run.icon) for run in page.rest] == [
         (f"t-{number}", "wait") for number in (2, 1, 0)
     ]
     run = threads.build_thread_page(fresh(gate.sue), "riley", "t-1", late)
@@ -71,8 +76,10 @@ def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None
     for number in range(13):
         propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
     page = agent_page(gate)
-    assert [run.name for run in page.live] == [f"t-{n}" for n in range(12, 2, -1)]
-    assert [run.name for run in page.rest] == ["t-2", "t-1", "t-0"]
+    assert [run.thread.name for run in page.live] == [
+        f"t-{n}" for n in range(12, 2, -1)
+    ]
+    assert [run.thread.name for run in page.rest] == ["t-2", "t-1", "t-0"]
     assert page.rest_count == 3
     shown = source(gate, "sue", "/agents/riley/")
     folded = shown.index('data-testid="more-runs"')
@@ -141,7 +148,7 @@ def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
     states.finished(gate)
     propose(gate.agent, thread="t-2")
     page = agent_page(gate)
-    assert [(run.name, run.waiting) for run in page.live] == [("t-2", 1)]
+    assert [(run.thread.name, run.word) for run in page.live] == [("t-2", "1 pending")]
     assert [run.word for run in page.past] == ["Completed"]
     stops.create_stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
     assert [run.word for run in agent_page(gate).live] == ["Stopped"]

@@ -64,7 +64,7 @@ def test_tools_queues_and_undo_windows_have_a_fixed_order(gate: Gate) -> None:
     document["recall"] = {"critical": 0, "high": 90, "medium": 60, "low": 3600}
     draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
     page = pages.build_policy_page(gate.sue, draft.number)
-    names = [tool.name for tool in page.tools]
+    names = [line.tool.name for line in page.tools]
     assert names == sorted(names)
     assert page.queues == sorted(page.queues)
     assert page.recall == [
@@ -79,7 +79,7 @@ def test_a_tool_says_how_it_is_reversed_or_why_it_counts_as_reversible(
     gate: Gate,
 ) -> None:
     page = pages.build_policy_page(gate.sue, gate.policy.number)
-    reversals = {tool.name: tool.reversal for tool in page.tools}
+    reversals = {line.tool.name: line.reversal for line in page.tools}
     assert reversals["look"] == ["reversible: It changes nothing"]
     assert reversals["pay"] == ["by repay"]
 

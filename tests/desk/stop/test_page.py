@@ -115,9 +115,10 @@ def test_only_its_own_scope_is_counted(gate: Gate) -> None:
     other = propose(gate.agent, thread="t-2")
     row = stop(gate, Scope.THREAD, "riley/t-1")
     enforce()
-    assert [line.run for line in result.list_affected_actions(row)] == [
-        ("riley", "t-1")
-    ]
+    assert [
+        (line.proposal.agent, line.proposal.thread)
+        for line in result.list_affected_actions(row)
+    ] == [("riley", "t-1")]
     other.request.refresh_from_db()
     assert other.request.status == "pending"
 
@@ -140,7 +141,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
     page = result.build_stopped_page(fresh(gate.rita), row.pk)
     assert page.figures == "2 withdrawn"
-    assert [line.tool for line in page.shown] == ["pay"]
+    assert [line.proposal.tool_name for line in page.shown] == ["pay"]
     assert page.hidden == 1
 
 
