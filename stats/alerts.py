@@ -18,28 +18,19 @@ from reviews.models import Alarm
 from reviews.models.alarms import STANDING
 
 from .measures import Measure
-from .plots import (
-    correction_rate,
-    expired_requests,
-    fast_decisions,
-    flagged_approval,
-    missed_in_flood,
-    outcome_mix,
-    regret,
-    unmodified_approval,
-)
+from .plots import outcomes, rates_by_day, regret
 from .readings import MetricFilters, Rate, load_readings
 from .series import MakeRate
 
 KIND = AlarmKind.THRESHOLD
 # The measure and the rate behind each figure that a policy may watch.
 FIGURES: dict[str, tuple[Measure, MakeRate]] = {
-    "unmodified_approval": (outcome_mix.OUTCOMES, unmodified_approval.make_rate),
-    "correction_rate": (outcome_mix.OUTCOMES, correction_rate.make_rate),
-    "expired_requests": (outcome_mix.OUTCOMES, expired_requests.make_rate),
-    "missed_in_flood": (missed_in_flood.MISSED, missed_in_flood.make_rate),
-    "fast_decisions": (fast_decisions.FAST, fast_decisions.make_rate),
-    "flagged_approval": (flagged_approval.FLAGGED, flagged_approval.make_rate),
+    "unmodified_approval": (outcomes.OUTCOMES, outcomes.make_unmodified_rate),
+    "correction_rate": (outcomes.OUTCOMES, rates_by_day.CORRECTION.make_rate),
+    "expired_requests": (outcomes.OUTCOMES, outcomes.make_expired_rate),
+    "missed_in_flood": (rates_by_day.MISSED, rates_by_day.FLOOD.make_rate),
+    "fast_decisions": (rates_by_day.TIMED, rates_by_day.FAST.make_rate),
+    "flagged_approval": (rates_by_day.FLAGGED, rates_by_day.UNCHANGED.make_rate),
     "regret": (regret.EXECUTED, regret.make_rate),
 }
 
@@ -81,7 +72,7 @@ def sweep_alerts() -> int:
     """Raise an alarm for each alert that is crossed, and close those that no longer
     are. Returns how many changed. Concurrent runs are safe."""
     now = clock.now()
-    crossed = {one.subject: one for one in list_crossed_alerts(now)}
+    crossed = {alert.subject: alert for alert in list_crossed_alerts(now)}
     rows = Alarm.objects.filter(kind=KIND)
     open_ones = set(rows.filter(STANDING).values_list("subject", flat=True))
     quiet = _list_closed_lately(crossed, now)
@@ -100,10 +91,10 @@ def list_crossed_alerts(now: datetime) -> Iterator[CrossedAlert]:
         return
     seen: set[str] = set()
     for alert in active.load_document(version).alerts:
-        for found in _list_crossed(alert, now.astimezone(UTC).date()):
-            if found.subject not in seen:
-                seen.add(found.subject)
-                yield found
+        for crossed in _list_crossed(alert, now.astimezone(UTC).date()):
+            if crossed.subject not in seen:
+                seen.add(crossed.subject)
+                yield crossed
 
 
 def _list_crossed(alert: Alert, today: date) -> Iterator[CrossedAlert]:

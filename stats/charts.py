@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import TypeAlias
@@ -47,8 +47,11 @@ class LinePanel:
     unit: Unit
     title: str = ""
     goal: float | None = None
-    goal_label: str = ""
     steps: bool = False  # a level that holds until the next place
+
+    @property
+    def goal_label(self) -> str:
+        return _format_goal(self.goal, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,18 @@ class DotPanel:
     dots: Sequence[Dot]
     title: str = ""
     band: tuple[float, float] | None = None
-    band_label: str = ""
     goal: float | None = None
-    goal_label: str = ""
+
+    @property
+    def band_label(self) -> str:
+        if self.band is None:
+            return ""
+        low, high = self.band
+        return f"expected: {low * 100:g} to {high * 100:g} %"
+
+    @property
+    def goal_label(self) -> str:
+        return _format_goal(self.goal, Unit.SHARE)
 
 
 Panel: TypeAlias = LinePanel | BarPanel | DotPanel
@@ -120,9 +132,9 @@ class Plot:
 
     `definition` is shown on the page and is in docs/metrics.md. `sliced` measures are
     also read per tool and risk level, `by_risk` ones also per risk level and day.
-    `filtered`: whether a tool and a risk level apply to it. `people`: it says how
-    people work, so only supervisors see it while fewer than three people contribute;
-    its measures include `people.DECIDERS`, or what `contributors` names instead.
+    `filtered`: whether a tool and a risk level apply to it. `contributors`: it says
+    how people work, so only supervisors see it while fewer than three people
+    contribute, whom this one of its measures counts.
     """
 
     slug: str
@@ -135,7 +147,6 @@ class Plot:
     sliced: Sequence[Measure] = ()
     by_risk: Sequence[Measure] = ()
     filtered: bool = True
-    people: bool = field(default=False)
     contributors: Measure | None = None
 
 
@@ -173,6 +184,12 @@ def format_seconds(seconds: float | None) -> str:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     days, hours = divmod(hours, 24)
     return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def _format_goal(goal: float | None, unit: Unit) -> str:
+    if goal is None:
+        return ""
+    return f"goal {goal * 100:g} %" if unit is Unit.SHARE else f"goal {goal:g} s"
 
 
 def format_day(day: date) -> str:

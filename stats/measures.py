@@ -42,17 +42,17 @@ class Measure:
 
     def add_bins(self, parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         """The figures of several days: bin by bin, the sum or the lowest value."""
-        found: dict[str, int] = {}
-        get = found.get
+        figures: dict[str, int] = {}
+        get = figures.get
         if self.combine is Combination.LOWEST:
             for part in parts:
                 for name, value in part.items():
-                    found[name] = min(get(name, value), value)
+                    figures[name] = min(get(name, value), value)
         else:
             for part in parts:
                 for name, value in part.items():
-                    found[name] = get(name, 0) + value
-        return found
+                    figures[name] = get(name, 0) + value
+        return figures
 
     @property
     def sql(self) -> str:

@@ -25,7 +25,7 @@ WITHHELD = Chart(
 )
 
 
-def has_enough_people(readings: Readings, contributors: Measure = DECIDERS) -> bool:
+def has_enough_people(readings: Readings, contributors: Measure) -> bool:
     """Whether at least three people contributed, or nobody at all."""
     count = len(readings.bins(contributors))
     return count == 0 or count >= FEWEST

@@ -111,13 +111,13 @@ class Readings:
     def by_tool_and_risk(self, measure: Measure) -> dict[tuple[str, Risk], Bins]:
         """The figures of each tool at each risk level, for one of `Plot.sliced`."""
         order = list(Risk)
-        found = [
-            ((tool, Risk(risk)), bins)
+        slices = {
+            (tool, Risk(risk)): bins
             for (tool, risk), bins in self._slices[measure.name].items()
             if tool and risk
-        ]
-        found.sort(key=lambda one: (one[0][0], order.index(one[0][1])))
-        return dict(found)
+        }
+        keys = sorted(slices, key=lambda key: (key[0], order.index(key[1])))
+        return {key: slices[key] for key in keys}
 
 
 _DAILY = """
@@ -141,26 +141,26 @@ def load_readings(
     by_risk: Iterable[Measure] = (),
 ) -> Readings:
     """Load the figures of these measures, in at most three queries."""
-    found = Readings(filters)
-    split = {one.name for one in by_risk}
-    whole = {one.name for one in measures} - split
-    _add_daily(found, sorted(whole), [filters.risk])
-    _add_daily(found, sorted(split), sorted({filters.risk, *Risk}))
-    cut = {one.name: one for one in sliced}
-    crossed = sorted({one.name for one in cut.values() if one.crossed})
+    readings = Readings(filters)
+    split = {measure.name for measure in by_risk}
+    whole = {measure.name for measure in measures} - split
+    _add_daily(readings, sorted(whole), [filters.risk])
+    _add_daily(readings, sorted(split), sorted({filters.risk, *Risk}))
+    cut = {measure.name: measure for measure in sliced}
+    crossed = sorted(measure.name for measure in cut.values() if measure.crossed)
     parts: dict[tuple[str, str, str], list[Bins]] = defaultdict(list)
     rows = _fetch_rows(_SLICES, filters, sorted(cut), crossed=crossed)
     for name, tool, risk, bins in rows:
         parts[name, tool, risk].append(from_json(bins))
     for (name, tool, risk), several in parts.items():
-        found._slices[name][tool, risk] = cut[name].add_bins(several)
-    return found
+        readings._slices[name][tool, risk] = cut[name].add_bins(several)
+    return readings
 
 
-def _add_daily(found: Readings, names: Sequence[str], risks: Sequence[str]) -> None:
-    rows = _fetch_rows(_DAILY, found.filters, names, risks)
+def _add_daily(readings: Readings, names: Sequence[str], risks: Sequence[str]) -> None:
+    rows = _fetch_rows(_DAILY, readings.filters, names, risks)
     for name, risk, day, bins in rows:
-        found._daily[name][risk][day] = from_json(bins)
+        readings._daily[name][risk][day] = from_json(bins)
 
 
 def _fetch_rows(

@@ -91,20 +91,20 @@ def update_rollups() -> int:
         if not mark_changed_days(now=now):
             break
     computed = 0
-    for found in MetricDay.objects.filter(due=True).order_by("-day"):
+    for row in MetricDay.objects.filter(due=True).order_by("-day"):
         if monotonic() - began > BUDGET.total_seconds():
             break
-        if not _rests(found, now):
-            computed += sweeps.run_each(lambda day: compute_day(day=day), [found.day])
+        if not _rests(row, now):
+            computed += sweeps.run_each(lambda day: compute_day(day=day), [row.day])
     return computed
 
 
-def _rests(found: MetricDay, now: datetime) -> bool:
+def _rests(row: MetricDay, now: datetime) -> bool:
     """Whether a day was computed so lately that doing it again would take more than a
     twentieth of a worker. Today is due all the time."""
-    if found.computed_at is None or found.took_ms < QUICK_MS:
+    if row.computed_at is None or row.took_ms < QUICK_MS:
         return False
-    return now - found.computed_at < RESTS * timedelta(milliseconds=found.took_ms)
+    return now - row.computed_at < RESTS * timedelta(milliseconds=row.took_ms)
 
 
 def mark_changed_days(*, now: datetime) -> bool:
@@ -133,13 +133,13 @@ def compute_day(*, day: date) -> bool:
     The rows are read outside of the transaction that stores the figures: reading can
     take long, and the log gets no order while a writing transaction is open.
     """
-    found = MetricDay.objects.filter(day=day, due=True).first()
-    if found is None:
+    row = MetricDay.objects.filter(day=day, due=True).first()
+    if row is None:
         return False
     began = monotonic()
     figures = list(_read_figures(day))
     took_ms = round((monotonic() - began) * 1000)
-    return store_day(day=day, figures=figures, through=found.through, took_ms=took_ms)
+    return store_day(day=day, figures=figures, through=row.through, took_ms=took_ms)
 
 
 def _read_figures(day: date) -> Iterator[MetricRollup]:
@@ -165,16 +165,16 @@ def store_day(
     """Store the figures of a day. Returns False when a run with newer figures was
     first. `through` is what the log had marked when they were read: a later mark keeps
     the day due."""
-    found = locks.lock_metric_day(day)
-    if found is None or not found.due:
+    row = locks.lock_metric_day(day)
+    if row is None or not row.due:
         return False
     MetricRollup.objects.filter(day=day).delete()
     MetricRollup.objects.bulk_create(figures, batch_size=1_000)
     now = clock.now()
     # Today goes on: the next run computes it again.
     goes_on = datetime.combine(day, time.min, UTC) + timedelta(days=1) > now
-    found.due = goes_on or found.through != through
-    found.computed_at = now
-    found.took_ms = took_ms
-    found.save(update_fields=["due", "computed_at", "took_ms"])
+    row.due = goes_on or row.through != through
+    row.computed_at = now
+    row.took_ms = took_ms
+    row.save(update_fields=["due", "computed_at", "took_ms"])
     return True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from .charts import (
@@ -53,91 +54,115 @@ def build_rates(
     return {name: rate for name, rate in rates.items() if rate.total}
 
 
+def split_bins(bins: Mapping[str, int]) -> dict[str, Bins]:
+    """The bins under their first part, each by the rest of its name."""
+    parts: dict[str, Bins] = defaultdict(dict)
+    for name, count in bins.items():
+        first, _, rest = name.partition(SEPARATOR)
+        parts[first][rest] = count
+    return parts
+
+
 def sum_rates(rates: Iterable[Rate]) -> Rate:
     """The rate of all together, where no case is in two of them."""
     parts = list(rates)
-    return Rate(sum(one.count for one in parts), sum(one.total for one in parts))
+    return Rate(sum(rate.count for rate in parts), sum(rate.total for rate in parts))
 
 
 def build_rate_line(
-    label: str, filters: MetricFilters, daily: Mapping[date, Bins], rate: MakeRate
+    label: str, filters: MetricFilters, daily: Mapping[date, Bins], make_rate: MakeRate
 ) -> Line:
     """One rate a day."""
-    rates = [rate(daily.get(day, {})) for day in filters.days]
-    return Line(label, [Point(one.share, one.total) for one in rates])
+    rates = [make_rate(daily.get(day, {})) for day in filters.days]
+    return Line(label, [Point(rate.share, rate.total) for rate in rates])
 
 
-def add_bins(parts: Iterable[Mapping[str, int]]) -> Bins:
-    """Bin by bin, the sum of several days."""
-    found: Counter[str] = Counter()
-    for part in parts:
-        found.update(part)
-    return dict(found)
-
-
-def build_time_lines(filters: MetricFilters, daily: Mapping[date, Bins]) -> list[Line]:
+def build_percentile_lines(
+    filters: MetricFilters, daily: Mapping[date, Bins]
+) -> list[Line]:
     """The median and the p90 of each day."""
-    found = [Times(daily.get(day, {})) for day in filters.days]
+    times = [Times(daily.get(day, {})) for day in filters.days]
     return [
-        Line("median", [Point(one.median, one.total) for one in found]),
-        Line("p90", [Point(one.p90, one.total) for one in found]),
+        Line("median", [Point(of_day.median, of_day.total) for of_day in times]),
+        Line("p90", [Point(of_day.p90, of_day.total) for of_day in times]),
     ]
 
 
-def build_daily_rate_chart(
-    readings: Readings,
-    measure: Measure,
-    rate: MakeRate,
-    say: Callable[[Rate], str],
-    *,
-    label: str,
+def build_time_panel(
+    filters: MetricFilters,
+    daily: Mapping[date, Bins],
+    title: str = "",
     goal: float | None = None,
-    goal_label: str = "",
-    by_tool: bool = True,
-) -> Chart:
+) -> LinePanel:
+    """The median and the p90 of each day's times."""
+    lines = build_percentile_lines(filters, daily)
+    return LinePanel(list_places(filters), lines, Unit.SECONDS, title=title, goal=goal)
+
+
+def build_count_panel(
+    label: str, filters: MetricFilters, daily: Mapping[date, Bins], names: Iterable[str]
+) -> LinePanel:
+    """How many cases of some bins each day has."""
+    bins = [daily.get(day, {}) for day in filters.days]
+    counts = [sum(of_day.get(name, 0) for name in names) for of_day in bins]
+    line = Line(label, [Point(count, count) for count in counts])
+    places = list_places(filters)
+    return LinePanel(places, [line], Unit.COUNT, title="Per day", steps=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRate:
     """A rate as a line over the days, and a table of it per tool and per day.
 
-    `say` writes the sentence from the rate of the whole period.
+    `sentence` has the rate of the whole period in it; `nothing` is the one for a period
+    without a case.
     """
-    filters, daily = readings.filters, readings.daily(measure)
-    whole = rate(readings.bins(measure))
-    line = build_rate_line(label, filters, daily, rate)
-    panel = LinePanel(
-        list_places(filters), [line], Unit.SHARE, goal=goal, goal_label=goal_label
-    )
-    tools = readings.by_tool(measure) if by_tool else {}
-    rows: list[Sequence[Cell]] = [
-        *(("Tool", tool, *list_rate_cells(rate(bins))) for tool, bins in tools.items()),
-        *(
-            ("Day", f"{day:%Y-%m-%d}", *list_rate_cells(rate(daily[day])))
+
+    measure: Measure
+    make_rate: MakeRate
+    label: str
+    sentence: str
+    nothing: str
+    goal: float | None = None
+
+    def build_chart(self, readings: Readings) -> Chart:
+        filters, daily = readings.filters, readings.daily(self.measure)
+        whole = self.make_rate(readings.bins(self.measure))
+        line = build_rate_line(self.label, filters, daily, self.make_rate)
+        panel = LinePanel(list_places(filters), [line], Unit.SHARE, goal=self.goal)
+        rows: list[Sequence[Cell]] = [
+            ("Tool", tool, *list_rate_cells(self.make_rate(bins)))
+            for tool, bins in readings.by_tool(self.measure).items()
+        ]
+        rows += [
+            ("Day", f"{day:%Y-%m-%d}", *list_rate_cells(self.make_rate(daily[day])))
             for day in sorted(daily)
-        ),
-    ]
-    columns = ("Per", "Value", "Rate", "Count", "Of")
-    return Chart(say(whole), columns, rows, [panel] if whole.total else [])
-
-
-def build_time_panels(
-    readings: Readings, parts: Mapping[str, Measure]
-) -> list[LinePanel]:
-    """The median and the p90 of each day, with a panel for each of some titled
-    histograms."""
-    filters = readings.filters
-    return [
-        LinePanel(
-            list_places(filters),
-            build_time_lines(filters, readings.daily(measure)),
-            Unit.SECONDS,
-            title=title,
+        ]
+        return Chart(
+            word_rate(whole, self.sentence, self.nothing),
+            ("Per", "Value", "Rate", "Count", "Of"),
+            rows,
+            [panel] if whole.total else [],
         )
-        for title, measure in parts.items()
-    ]
+
+
+def build_dot_chart(
+    sentence: str,
+    columns: Sequence[str],
+    rates: Mapping[str, Rate],
+    goal: float | None = None,
+) -> Chart:
+    """A dot and a row for each label that has a rate."""
+    known = {label: rate for label, rate in rates.items() if rate.total}
+    dots = [Dot(label, rate) for label, rate in known.items()]
+    rows = [(label, *list_rate_cells(rate)) for label, rate in known.items()]
+    return Chart(sentence, columns, rows, [DotPanel(dots, goal=goal)] if dots else [])
 
 
 def list_time_rows(
     readings: Readings, parts: Mapping[str, Measure]
 ) -> list[Sequence[Cell]]:
-    """The rows of a table of the same, per tool."""
+    """The rows of a table of some titled histograms, per tool."""
     return [
         (title, tool, *list_time_cells(Times(bins)))
         for title, measure in parts.items()
@@ -157,11 +182,6 @@ def list_time_cells(times: Times) -> tuple[Cell, Cell, Cell]:
     return format_seconds(times.median), format_seconds(times.p90), times.total
 
 
-def build_tool_dots(tools: Mapping[str, Bins], rate: MakeRate) -> DotPanel:
-    """The rate of each tool as a dot with its interval."""
-    return DotPanel([Dot(tool, rate(bins)) for tool, bins in tools.items()])
-
-
-def say_rate(rate: Rate, said: str, nothing: str) -> str:
-    """A sentence with a rate in it, or the sentence for nothing to count."""
-    return said.format(format_rate(rate)) if rate.total else nothing
+def word_rate(rate: Rate, sentence: str, nothing: str) -> str:
+    """The sentence with a rate in it, or the one for nothing to count."""
+    return sentence.format(format_rate(rate)) if rate.total else nothing

@@ -180,8 +180,8 @@ def build_charts(
 
 
 def _build_chart(plot: Plot, readings: Readings, *, alone: bool) -> Chart:
-    counted = plot.contributors or people.DECIDERS
-    if plot.people and not (alone or people.has_enough_people(readings, counted)):
+    counted = plot.contributors
+    if counted and not (alone or people.has_enough_people(readings, counted)):
         return people.WITHHELD
     return plot.build(readings)
 

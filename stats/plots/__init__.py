@@ -1,5 +1,5 @@
-"""The plots. Each module of this folder defines one as `PLOT`, with its measures; a new
-module is found by itself, on the page, in the rollups and in the tests."""
+"""The plots. Each module of this folder lists its own as `PLOTS`, with their measures;
+a new one is found by itself, on the page, in the rollups and in the tests."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from ..measures import Measure
 @cache
 def list_plots() -> tuple[Plot, ...]:
     """Every plot, in the order of the pages."""
-    modules = [
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-    ]
+    plots: list[Plot] = []
+    for module in pkgutil.iter_modules(__path__):
+        plots += importlib.import_module(f"{__name__}.{module.name}").PLOTS
     order = list(Group)
-    plots: list[Plot] = [module.PLOT for module in modules]
-    return tuple(sorted(plots, key=lambda one: (order.index(one.group), one.place)))
+    return tuple(sorted(plots, key=lambda plot: (order.index(plot.group), plot.place)))
 
 
 @cache
 def list_measures() -> tuple[Measure, ...]:
-    found = {m.name: m for plot in list_plots() for m in plot.measures}
-    return tuple(found.values())
+    measures = {m.name: m for plot in list_plots() for m in plot.measures}
+    return tuple(measures.values())
 
 
 def find_plot(slug: str) -> Plot | None:
-    return next((one for one in list_plots() if one.slug == slug), None)
+    return next((plot for plot in list_plots() if plot.slug == slug), None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..charts import Chart, Dot, DotPanel, Group, Plot, format_rate
-from ..measures import DECIDED, SEPARATOR, Measure
+from ..measures import DECIDED, Measure
 from ..readings import Bins, Rate, Readings
-from ..series import list_rate_cells
+from ..series import build_rates, list_rate_cells, split_bins
 
 # A blocked proposal is answered by the policy alone: nobody could be asked.
 PROPOSED = Measure(
@@ -67,44 +67,44 @@ def build_chart(readings: Readings) -> Chart:
 
 def _collect_families(tools: dict[str, Bins], counted: str, of: str) -> dict[str, Rate]:
     """The rate of each tool, or of each effect class of a tool that has some."""
-    found: dict[str, Rate] = {}
-    for tool, bins in tools.items():
-        for name, total in bins.items():
-            kind, _, effect = name.partition(SEPARATOR)
-            if kind == of:
-                count = bins.get(f"{counted}{SEPARATOR}{effect}", 0)
-                found[f"{tool}: {effect}" if effect else tool] = Rate(count, total)
-    return found
+    return {
+        f"{tool}: {effect}" if effect else tool: rate
+        for tool, bins in tools.items()
+        for effect, rate in build_rates(bins, counted, of, split_bins(bins)[of]).items()
+    }
 
 
 def _say_families(rows: list[tuple[str, Rate, Rate]]) -> str:
     idle = [row for row in rows if not row[2].few and row[2].count == 0]
     if not rows:
         return "No agent proposed anything in this period."
-    said = f"{len(rows)} kinds of action were proposed."
+    sentence = f"{len(rows)} kinds of action were proposed."
     if not idle:
-        return f"{said} Compare how often people are asked with how often they step in."
+        advice = "Compare how often people are asked with how often they step in."
+        return f"{sentence} {advice}"
     name, asked, caught = max(idle, key=lambda row: row[1].count)
     return (
-        f"{said} For {name}, people were asked in {format_rate(asked)} of the cases"
+        f"{sentence} For {name}, people were asked in {format_rate(asked)} of the cases"
         f" and changed or rejected none of {caught.total:,}."
     )
 
 
-PLOT = Plot(
-    slug="asked-and-caught",
-    title="Asked and caught, per action family",
-    group=Group.OUTCOMES,
-    place=70,
-    definition=(
-        "Asked: proposals for which people were asked, divided by all proposals that "
-        "the policy did not block, on the day of the proposal. Caught: requests that "
-        "people rejected or changed, divided by those they decided, on the day of the "
-        "decision; an approval that was undone decides nothing. A family is a tool, or "
-        "an effect class of a tool. Often asked and seldom caught costs attention; "
-        "seldom asked and often caught is a gap."
+PLOTS = [
+    Plot(
+        slug="asked-and-caught",
+        title="Asked and caught, per action family",
+        group=Group.OUTCOMES,
+        place=70,
+        definition=(
+            "Asked: proposals for which people were asked, divided by all proposals "
+            "that the policy did not block, on the day of the proposal. Caught: "
+            "requests that people rejected or changed, divided by those they decided, "
+            "on the day of the decision; an approval that was undone decides nothing. "
+            "A family is a tool, or an effect class of a tool. Often asked and seldom "
+            "caught costs attention; seldom asked and often caught is a gap."
+        ),
+        measures=[PROPOSED, CAUGHT],
+        build=build_chart,
+        sliced=[PROPOSED, CAUGHT],
     ),
-    measures=[PROPOSED, CAUGHT],
-    build=build_chart,
-    sliced=[PROPOSED, CAUGHT],
-)
+]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..charts import Chart, Dot, DotPanel, Group, Plot
-from ..measures import GIVEN, GIVEN_IN_DAY, SEPARATOR, Measure
+from ..charts import Chart, Group, Plot
+from ..measures import GIVEN, GIVEN_IN_DAY, Measure
 from ..people import DECIDERS
 from ..readings import Rate, Readings
-from ..series import list_rate_cells, say_rate, sum_rates
+from ..series import build_dot_chart, split_bins, sum_rates, word_rate
 
 CHECKS = Measure(
     "attention_checks",
@@ -41,45 +41,33 @@ LABELS = {
 
 def build_chart(readings: Readings) -> Chart:
     """One dot a kind of question."""
-    bins = readings.bins(CHECKS)
-    kinds = sorted({name.partition(SEPARATOR)[0] for name in bins})
     rates = {
-        kind: Rate(
-            bins.get(f"{kind}{SEPARATOR}right", 0),
-            bins.get(f"{kind}{SEPARATOR}asked", 0),
-        )
-        for kind in kinds
+        LABELS.get(kind, kind): Rate(counts.get("right", 0), counts.get("asked", 0))
+        for kind, counts in sorted(split_bins(readings.bins(CHECKS)).items())
     }
-    said = say_rate(
+    sentence = word_rate(
         sum_rates(rates.values()),
         "People answered {} of the attention checks right at the first try.",
         "No decision came with an attention check in this period.",
     )
-    return Chart(
-        said,
-        ("Kind of question", "Rate", "Right at first", "Asked"),
-        [
-            (LABELS.get(kind, kind), *list_rate_cells(rate))
-            for kind, rate in rates.items()
-        ],
-        [DotPanel([Dot(LABELS.get(kind, kind), rate) for kind, rate in rates.items()])]
-        if rates
-        else [],
-    )
+    columns = ("Kind of question", "Rate", "Right at first", "Asked")
+    return build_dot_chart(sentence, columns, rates)
 
 
-PLOT = Plot(
-    slug="attention-checks",
-    title="Attention checks",
-    group=Group.ATTENTION,
-    place=30,
-    definition=(
-        "Attention checks whose first answer was right, divided by all attention "
-        "checks that were answered, per kind of question and on the day of the "
-        "decision, with the 95 % interval. A check counts also when the approval was "
-        "undone."
+PLOTS = [
+    Plot(
+        slug="attention-checks",
+        title="Attention checks",
+        group=Group.ATTENTION,
+        place=30,
+        definition=(
+            "Attention checks whose first answer was right, divided by all attention "
+            "checks that were answered, per kind of question and on the day of the "
+            "decision, with the 95 % interval. A check counts also when the approval "
+            "was undone."
+        ),
+        measures=[CHECKS, DECIDERS],
+        contributors=DECIDERS,
+        build=build_chart,
     ),
-    measures=[CHECKS, DECIDERS],
-    build=build_chart,
-    people=True,
-)
+]

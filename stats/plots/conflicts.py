@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..charts import (
-    Bar,
-    BarPanel,
-    Chart,
-    Group,
-    Line,
-    LinePanel,
-    Panel,
-    Plot,
-    Point,
-    Unit,
-    list_places,
-)
+from ..charts import Bar, BarPanel, Chart, Group, Panel, Plot
 from ..measures import Measure
 from ..readings import Readings
+from ..series import build_count_panel
 
 LABELS = {
     "stale": "the request changed",
@@ -52,45 +41,42 @@ def build_chart(readings: Readings) -> Chart:
             if name in LABELS
         }
     )
-    counts = [
-        sum(daily.get(day, {}).get(name, 0) for name in LABELS) for day in filters.days
-    ]
     total = bins.total()
-    said = "Every decision that people submitted in this period found its request as it"
-    said += " was shown."
+    sentence = (
+        "Every decision that people submitted in this period found its request as it"
+    )
+    sentence += " was shown."
     if total:
         code, count = bins.most_common(1)[0]
-        said = f"{total:,} {'decision' if total == 1 else 'decisions'} had no effect,"
-        said += f" most often because {LABELS[code]} ({count:,})."
+        sentence = (
+            f"{total:,} {'decision' if total == 1 else 'decisions'} had no effect,"
+        )
+        sentence += f" most often because {LABELS[code]} ({count:,})."
     rows = [(LABELS[name].capitalize(), count) for name, count in bins.most_common()]
     panels: list[Panel] = [
         BarPanel(
             ["conflicts"],
             [Bar(LABELS[name], [count]) for name, count in bins.most_common()],
         ),
-        LinePanel(
-            list_places(filters),
-            [Line("conflicts", [Point(count, count) for count in counts])],
-            Unit.COUNT,
-            title="Per day",
-            steps=True,
-        ),
+        build_count_panel("conflicts", filters, daily, LABELS),
     ]
-    return Chart(said, ("Cause", "Decisions"), rows, panels if total else [])
+    return Chart(sentence, ("Cause", "Decisions"), rows, panels if total else [])
 
 
-PLOT = Plot(
-    slug="conflicts",
-    title="Conflicts",
-    group=Group.ATTENTION,
-    place=50,
-    definition=(
-        "Decisions that a person submitted and that had no effect, because the "
-        "request or its batch changed, was claimed or decided by another person, or "
-        "expired meanwhile. Many of them mean that agents change requests while "
-        "people read, or that people get in each other's way. Nothing that a person "
-        "wrote is lost."
+PLOTS = [
+    Plot(
+        slug="conflicts",
+        title="Conflicts",
+        group=Group.ATTENTION,
+        place=50,
+        definition=(
+            "Decisions that a person submitted and that had no effect, because the "
+            "request or its batch changed, was claimed or decided by another person, "
+            "or expired meanwhile. Many of them mean that agents change requests while "
+            "people read, or that people get in each other's way. Nothing that a "
+            "person wrote is lost."
+        ),
+        measures=[CONFLICTS],
+        build=build_chart,
     ),
-    measures=[CONFLICTS],
-    build=build_chart,
-)
+]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..charts import Chart, Group, Line, LinePanel, Plot, Point, Unit, format_rate
-from ..measures import NOT_UNDONE, SEPARATOR, Measure
+from ..measures import NOT_UNDONE, Measure
 from ..people import DECIDERS
 from ..readings import Rate, Readings
-from ..series import list_rate_cells
+from ..series import list_rate_cells, split_bins, sum_rates
 
 MOST = 60  # the last place counts all later decisions of a session
 STEP = 5
@@ -46,47 +46,45 @@ DRIFT = Measure(
 
 def build_chart(readings: Readings) -> Chart:
     """The share of plain approvals for each five places of a session."""
-    bins = readings.bins(DRIFT)
+    places = split_bins(readings.bins(DRIFT))
     rates = {
-        f"{first} to {first + STEP - 1}": Rate(
-            *(
-                sum(
-                    bins.get(f"{place}{SEPARATOR}{kind}", 0)
-                    for place in range(first, first + STEP)
-                )
-                for kind in ("approved", "all")
-            )
+        f"{first} to {first + STEP - 1}": sum_rates(
+            Rate(places[str(n)].get("approved", 0), places[str(n)].get("all", 0))
+            for n in range(first, first + STEP)
         )
         for first in range(1, MOST, STEP)
     }
     made = {place: rate for place, rate in rates.items() if rate.total}
-    said = "Nobody decided a request in this period."
+    sentence = "Nobody decided a request in this period."
     if made:
-        first, early = next(iter(made.items()))
-        last, late = list(made.items())[-1]
-        said = f"People approved {format_rate(early)} of decisions {first} of a session"
-        said += f" as proposed, and {format_rate(late)} of decisions {last}."
+        first, last = next(iter(made)), next(reversed(made))
+        sentence = f"People approved {format_rate(made[first])} of decisions {first} of"
+        sentence += f" a session as proposed, and {format_rate(made[last])} of"
+        sentence += f" decisions {last}."
     line = Line("approved", [Point(r.share, r.total) for r in rates.values()])
     return Chart(
-        said,
+        sentence,
         ("Decision of the session", "Rate", "Approved", "Of"),
         [(place, *list_rate_cells(rate)) for place, rate in made.items()],
         [LinePanel(list(rates), [line], Unit.SHARE)] if made else [],
     )
 
 
-PLOT = Plot(
-    slug="decision-drift",
-    title="Drift within a session",
-    group=Group.ATTENTION,
-    place=20,
-    definition=(
-        "The share of approvals without a change among decisions that are not "
-        "escalations and were not undone, by their place in the person's session: "
-        "decisions with less than 30 minutes between two of them. A share that rises "
-        "with the place says that people need breaks. It is never shown per person."
+PLOTS = [
+    Plot(
+        slug="decision-drift",
+        title="Drift within a session",
+        group=Group.ATTENTION,
+        place=20,
+        definition=(
+            "The share of approvals without a change among decisions that are not "
+            "escalations and were not undone, by their place in the person's session: "
+            "decisions with less than 30 minutes between two of them. A share that "
+            "rises with the place says that people need breaks. It is never shown per "
+            "person."
+        ),
+        measures=[DRIFT, DECIDERS],
+        contributors=DECIDERS,
+        build=build_chart,
     ),
-    measures=[DRIFT, DECIDERS],
-    build=build_chart,
-    people=True,
-)
+]

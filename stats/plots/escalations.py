@@ -12,17 +12,14 @@ from ..charts import (
     Cell,
     Chart,
     Group,
-    LinePanel,
     Panel,
     Plot,
-    Unit,
     format_rate,
     format_seconds,
-    list_places,
 )
 from ..measures import ANSWERED_IN_DAY, Measure, build_seconds_sql
 from ..readings import Rate, Readings, Times
-from ..series import build_time_lines
+from ..series import build_time_panel
 
 _SETTLED = f"""
     FROM reviews_approvalrequest AS request
@@ -58,48 +55,46 @@ def build_chart(readings: Readings) -> Chart:
     count = sum(bins.get(name, 0) for name in LABELS)
     answers = Times(readings.bins(ANSWERS))
     bars = [
-        Bar(tool, [found.get(name, 0) for name in LABELS])
-        for tool, found in readings.by_tool(ESCALATED).items()
-        if any(name in found for name in LABELS)
+        Bar(tool, [outcomes.get(name, 0) for name in LABELS])
+        for tool, outcomes in readings.by_tool(ESCALATED).items()
+        if any(name in outcomes for name in LABELS)
     ]
-    said = "People escalated none of the requests that were settled in this period."
+    sentence = "People escalated none of the requests that were settled in this period."
     if count:
         rate = Rate(count, sum(bins.values()))
-        said = f"People escalated {format_rate(rate)} of the settled requests."
-        said += f" {bins.get('expired', 0):,} of these expired."
+        sentence = f"People escalated {format_rate(rate)} of the settled requests."
+        sentence += f" {bins.get('expired', 0):,} of these expired."
         if answers.total:
-            said += (
+            sentence += (
                 f" The median time to the answer was {format_seconds(answers.median)},"
             )
-            said += f" and the p90 {format_seconds(answers.p90)}."
+            sentence += f" and the p90 {format_seconds(answers.p90)}."
     panels: list[Panel] = [
         BarPanel(list(LABELS.values()), bars),
-        LinePanel(
-            list_places(filters),
-            build_time_lines(filters, readings.daily(ANSWERS)),
-            Unit.SECONDS,
-            title="Escalated to answered",
-        ),
+        build_time_panel(filters, readings.daily(ANSWERS), "Escalated to answered"),
     ]
     rows: list[Sequence[Cell]] = [
         (bar.label, *bar.parts, sum(bar.parts)) for bar in bars
     ]
     columns = ("Tool", *(label.capitalize() for label in LABELS.values()), "All")
-    return Chart(said, columns, rows, panels if count else [])
+    return Chart(sentence, columns, rows, panels if count else [])
 
 
-PLOT = Plot(
-    slug="escalations",
-    title="Escalations",
-    group=Group.TIMES,
-    place=60,
-    definition=(
-        "Requests that a person escalated, divided by all requests that people decided "
-        "or that expired, on the day on which they were settled; what became of them; "
-        "and the time from the first escalation until they were approved or rejected. "
-        "An escalation counts also when a supervisor returned it."
+PLOTS = [
+    Plot(
+        slug="escalations",
+        title="Escalations",
+        group=Group.TIMES,
+        place=60,
+        definition=(
+            "Requests that a person escalated, divided by all requests that people "
+            "decided or that expired, on the day on which they were settled; what "
+            "became of them; and the time from the first escalation until they were "
+            "approved or rejected. An escalation counts also when a supervisor "
+            "returned it."
+        ),
+        measures=[ESCALATED, ANSWERS],
+        build=build_chart,
+        sliced=[ESCALATED],
     ),
-    measures=[ESCALATED, ANSWERS],
-    build=build_chart,
-    sliced=[ESCALATED],
-)
+]

@@ -33,37 +33,41 @@ MOST_BARS = 20
 
 def build_chart(readings: Readings) -> Chart:
     """One bar an argument of a tool, the most frequent first."""
-    found = [
+    changes = [
         (tool, name, count)
         for tool, bins in readings.by_tool(FIELDS).items()
         for name, count in bins.items()
     ]
-    found.sort(key=lambda one: (-one[2], one))
-    said = "People changed no argument in this period."
-    if found:
-        tool, name, count = found[0]
-        said = f"People most often change “{name}” of {tool}: {count:,} times."
-    bars = [Bar(f"{tool}: {name}", [count]) for tool, name, count in found[:MOST_BARS]]
+    changes.sort(key=lambda change: (-change[2], change))
+    sentence = "People changed no argument in this period."
+    if changes:
+        tool, name, count = changes[0]
+        sentence = f"People most often change “{name}” of {tool}: {count:,} times."
+    bars = [
+        Bar(f"{tool}: {name}", [count]) for tool, name, count in changes[:MOST_BARS]
+    ]
     return Chart(
-        said,
+        sentence,
         ("Tool", "Argument", "Changes"),
-        found,
+        changes,
         [BarPanel(["changes"], bars)] if bars else [],
     )
 
 
-PLOT = Plot(
-    slug="modified-fields",
-    title="What people change",
-    group=Group.OUTCOMES,
-    place=80,
-    definition=(
-        "How often a person changed each argument of a tool, on the day on which the "
-        "request was settled. Only the names of arguments are counted, never values. "
-        "What people change again and again belongs in the agent's instructions or "
-        "in the policy."
+PLOTS = [
+    Plot(
+        slug="modified-fields",
+        title="What people change",
+        group=Group.OUTCOMES,
+        place=80,
+        definition=(
+            "How often a person changed each argument of a tool, on the day on which "
+            "the request was settled. Only the names of arguments are counted, never "
+            "values. What people change again and again belongs in the agent's "
+            "instructions or in the policy."
+        ),
+        measures=[FIELDS],
+        build=build_chart,
+        sliced=[FIELDS],
     ),
-    measures=[FIELDS],
-    build=build_chart,
-    sliced=[FIELDS],
-)
+]

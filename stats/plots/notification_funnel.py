@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..charts import Bar, BarPanel, Chart, Group, Plot
-from ..measures import SEPARATOR, Measure, build_seconds_sql
-from ..readings import Bins, Readings, Times
-from ..series import list_time_cells
+from ..measures import Measure, build_seconds_sql
+from ..readings import Readings, Times
+from ..series import list_time_cells, split_bins
 
 # Per notice: the first time that its reader opened the request after it, and their
 # first decision after that. Anybody may be the reader of a notice to a place.
@@ -67,27 +67,27 @@ def build_chart(readings: Readings) -> Chart:
     """One bar a channel; the times are a table, because the steps are too different for
     one axis."""
     rows, bars, totals = [], [], [0, 0, 0]
-    steps = [_split_channels(readings.bins(measure)) for measure in STEPS.values()]
+    steps = [split_bins(readings.bins(measure)) for measure in STEPS.values()]
     used = set().union(*steps)
     for channel in [*filter(used.__contains__, CHANNELS), *sorted(used - {*CHANNELS})]:
         label = CHANNELS.get(channel, channel)
-        found = [step.get(channel, Times({})) for step in steps]
+        times_of_steps = [Times(step[channel]) for step in steps]
         rows += [
             (label, title, *list_time_cells(times))
-            for title, times in zip(STEPS, found, strict=True)
+            for title, times in zip(STEPS, times_of_steps, strict=True)
         ]
-        sent, opened, decided = (times.total for times in found)
+        sent, opened, decided = (times.total for times in times_of_steps)
         bars.append(Bar(label, [decided, opened - decided, sent - opened]))
         counts = zip(totals, (sent, opened, decided), strict=True)
         totals = [total + count for total, count in counts]
-    said = "Nobody was notified of a request that was settled in this period."
+    sentence = "Nobody was notified of a request that was settled in this period."
     if bars:
-        said = (
+        sentence = (
             f"Of {totals[0]:,} messages, {totals[1]:,} led to the request being opened "
             f"and {totals[2]:,} to a decision."
         )
     return Chart(
-        said,
+        sentence,
         ("Channel", "Step", "Median", "p90", "Count"),
         rows,
         [BarPanel(["decided", "opened only", "not opened"], bars)] if bars else [],
@@ -96,28 +96,22 @@ def build_chart(readings: Readings) -> Chart:
     )
 
 
-def _split_channels(bins: Bins) -> dict[str, Times]:
-    """The times of each channel that a step's bins name."""
-    found: dict[str, dict[str, int]] = {}
-    for name, count in bins.items():
-        channel, _, seconds = name.partition(SEPARATOR)
-        found.setdefault(channel, {})[seconds] = count
-    return {channel: Times(times) for channel, times in found.items()}
-
-
-PLOT = Plot(
-    slug="notification-funnel",
-    title="Notified, claimed, decided",
-    group=Group.TIMES,
-    place=70,
-    definition=(
-        "For each message about a request, per channel: the time from the event to the "
-        "message, from the message until its reader claimed the request, and from then "
-        "until the same person first decided it, also if that was undone. Of a message "
-        "to a place, such as a room of a chat, anybody may be the reader. It counts on "
-        "the day on which the request was settled. Most messages lead to no decision "
-        "of their reader, because another person decides first."
+PLOTS = [
+    Plot(
+        slug="notification-funnel",
+        title="Notified, claimed, decided",
+        group=Group.TIMES,
+        place=70,
+        definition=(
+            "For each message about a request, per channel: the time from the event to "
+            "the message, from the message until its reader claimed the request, and "
+            "from then until the same person first decided it, also if that was "
+            "undone. Of a message to a place, such as a room of a chat, anybody may be "
+            "the reader. It counts on the day on which the request was settled. Most "
+            "messages lead to no decision of their reader, because another person "
+            "decides first."
+        ),
+        measures=list(STEPS.values()),
+        build=build_chart,
     ),
-    measures=list(STEPS.values()),
-    build=build_chart,
-)
+]

@@ -57,10 +57,10 @@ def build_chart(readings: Readings) -> Chart:
             slacks.append(Point(min(rest.values(), default=None), most))
     deepest = max((point.total for point in depths), default=0)
     every = "each hour" if hourly else "the worst hour of each day"
-    said = "Nothing waited at any full hour of this period."
+    sentence = "Nothing waited at any full hour of this period."
     if deepest:
         least = min(p.value for p in slacks if p.value is not None)
-        said = (
+        sentence = (
             f"At the busiest full hour, {deepest:,} "
             f"{'request' if deepest == 1 else 'requests'} waited. The least time that "
             f"a waiting request had left was {format_seconds(least)}."
@@ -87,7 +87,7 @@ def build_chart(readings: Readings) -> Chart:
             steps=True,
         ),
     ]
-    return Chart(said, columns, rows, panels if deepest else [])
+    return Chart(sentence, columns, rows, panels if deepest else [])
 
 
 def _split_day(depth: Bins, slack: Bins, *, hourly: bool) -> list[tuple[Bins, Bins]]:
@@ -103,16 +103,19 @@ def _split_day(depth: Bins, slack: Bins, *, hourly: bool) -> list[tuple[Bins, Bi
     ]
 
 
-PLOT = Plot(
-    slug="queue-depth",
-    title="Queue depth and least time left",
-    group=Group.TIMES,
-    place=30,
-    definition=(
-        "How many requests were open at each full hour (UTC), and how much time the "
-        "nearest of their deadlines left; a deadline that was moved later counts as "
-        "it stands now. Periods of more than a week show the worst hour of each day."
+PLOTS = [
+    Plot(
+        slug="queue-depth",
+        title="Queue depth and least time left",
+        group=Group.TIMES,
+        place=30,
+        definition=(
+            "How many requests were open at each full hour (UTC), and how much time "
+            "the nearest of their deadlines left; a deadline that was moved later "
+            "counts as it stands now. Periods of more than a week show the worst hour "
+            "of each day."
+        ),
+        measures=[DEPTH, SLACK],
+        build=build_chart,
     ),
-    measures=[DEPTH, SLACK],
-    build=build_chart,
-)
+]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
-from ..charts import Chart, Dot, DotPanel, Group, Plot
-from ..measures import SEPARATOR, Measure
+from ..charts import Chart, Group, Plot
+from ..measures import Measure
 from ..readings import Rate, Readings
-from ..series import list_rate_cells, say_rate
+from ..series import build_dot_chart, split_bins, sum_rates, word_rate
 
 _REGRET = """
     (EXISTS (SELECT FROM reviews_reversal AS reversal
@@ -60,50 +59,44 @@ LABELS = {
 
 def make_rate(bins: Mapping[str, int]) -> Rate:
     """Over all ways in which an effect can come about."""
-    counts: Counter[str] = Counter()
-    for name, count in bins.items():
-        counts[name.partition(SEPARATOR)[2]] += count
-    return Rate(counts["regret"], counts["executed"])
+    return sum_rates(_split_rates(bins).values())
 
 
 def build_chart(readings: Readings) -> Chart:
     """One dot for each way in which the effect came about."""
-    bins = readings.bins(EXECUTED)
-    rates = {
-        label: Rate(
-            bins.get(f"{name}{SEPARATOR}regret", 0),
-            bins.get(f"{name}{SEPARATOR}executed", 0),
-        )
-        for name, label in LABELS.items()
-    }
-    made = {label: rate for label, rate in rates.items() if rate.total}
-    whole = make_rate(bins)
-    said = say_rate(
-        whole,
+    rates = _split_rates(readings.bins(EXECUTED))
+    sentence = word_rate(
+        sum_rates(rates.values()),
         "{} of the effects were reversed or reported as wrong within seven days.",
         "Nothing was executed in this period.",
     )
-    return Chart(
-        said,
-        ("Decision", "Rate", "Regretted", "Executed"),
-        [(label, *list_rate_cells(rate)) for label, rate in made.items()],
-        [DotPanel([Dot(label, rate) for label, rate in made.items()])] if made else [],
-    )
+    columns = ("Decision", "Rate", "Regretted", "Executed")
+    return build_dot_chart(sentence, columns, rates)
 
 
-PLOT = Plot(
-    slug="regret",
-    title="Regret after execution",
-    group=Group.EFFECTS,
-    place=20,
-    definition=(
-        "Effects for which, within seven days, somebody proposed a reversal "
-        "or reported a near miss, or Counterseal raised an alarm about what was "
-        "executed, divided by all effects that succeeded, by how they were decided. "
-        "It counts on the day on which the request was settled; without a request, on "
-        "the day of the proposal."
+def _split_rates(bins: Mapping[str, int]) -> dict[str, Rate]:
+    ways = split_bins(bins)
+    return {
+        label: Rate(ways[way].get("regret", 0), ways[way].get("executed", 0))
+        for way, label in LABELS.items()
+    }
+
+
+PLOTS = [
+    Plot(
+        slug="regret",
+        title="Regret after execution",
+        group=Group.EFFECTS,
+        place=20,
+        definition=(
+            "Effects for which, within seven days, somebody proposed a reversal or "
+            "reported a near miss, or Counterseal raised an alarm about what was "
+            "executed, divided by all effects that succeeded, by how they were "
+            "decided. It counts on the day on which the request was settled; without a "
+            "request, on the day of the proposal."
+        ),
+        measures=[EXECUTED],
+        build=build_chart,
+        sliced=[EXECUTED],
     ),
-    measures=[EXECUTED],
-    build=build_chart,
-    sliced=[EXECUTED],
-)
+]

@@ -9,6 +9,7 @@ from reviews.choices import GIVEN_REASON_LABELS
 from ..charts import POLICY_LINK, Bar, BarPanel, Chart, Group, Plot, format_rate
 from ..measures import GIVEN, GIVEN_IN_DAY, SEPARATOR, Measure
 from ..readings import Rate, Readings
+from ..series import split_bins
 
 # A version may have several rules: its rejection counts under each, and once in all.
 REASONS = Measure(
@@ -34,21 +35,17 @@ MOST_ROWS = 100
 
 def build_chart(readings: Readings) -> Chart:
     """One bar a reason, and a table of reason, tool, rule and version."""
-    reasons = Counter(
-        {
-            name.split(SEPARATOR)[1]: count
-            for name, count in readings.bins(REASONS).items()
-            if name.startswith(f"all{SEPARATOR}")
-        }
-    )
+    reasons = Counter(split_bins(readings.bins(REASONS))["all"])
     total = reasons.total()
-    said = "Nobody rejected a request in this period."
+    sentence = "Nobody rejected a request in this period."
     if total:
         code, count = reasons.most_common(1)[0]
         rate = format_rate(Rate(count, total))
-        said = f"The most frequent reason for a rejection is “{_label(code)}”: {rate}."
+        sentence = (
+            f"The most frequent reason for a rejection is “{_label(code)}”: {rate}."
+        )
     return Chart(
-        said,
+        sentence,
         ("Tool", "Reason", "Rule", "Agent's version", "Rejections"),
         _list_rows(readings),
         [
@@ -82,18 +79,21 @@ def _label(code: str) -> str:
     return GIVEN_REASON_LABELS.get(code, "No reason")
 
 
-PLOT = Plot(
-    slug="rejection-reasons",
-    title="Reasons for rejections",
-    group=Group.OUTCOMES,
-    place=50,
-    definition=(
-        "Rejections by the reason that the person chose, on the day of the decision; "
-        "nothing undoes a rejection. The table has them per tool, rule of the policy "
-        "and version of the agent: a reason that repeats under one rule is a case for "
-        "another policy. A rejection under two rules stands in two rows of the table."
+PLOTS = [
+    Plot(
+        slug="rejection-reasons",
+        title="Reasons for rejections",
+        group=Group.OUTCOMES,
+        place=50,
+        definition=(
+            "Rejections by the reason that the person chose, on the day of the "
+            "decision; nothing undoes a rejection. The table has them per tool, rule "
+            "of the policy and version of the agent: a reason that repeats under one "
+            "rule is a case for another policy. A rejection under two rules stands in "
+            "two rows of the table."
+        ),
+        measures=[REASONS],
+        build=build_chart,
+        sliced=[REASONS],
     ),
-    measures=[REASONS],
-    build=build_chart,
-    sliced=[REASONS],
-)
+]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from ..charts import (
     Chart,
     Group,
-    Line,
     LinePanel,
     Plot,
-    Point,
     Unit,
     format_rate,
     list_places,
@@ -16,7 +14,12 @@ from ..charts import (
 from ..measures import NOT_UNDONE, Measure
 from ..people import DECIDERS
 from ..readings import Readings, Times
-from ..series import build_rate_line, build_rate_maker, list_rate_cells
+from ..series import (
+    build_percentile_lines,
+    build_rate_line,
+    build_rate_maker,
+    list_rate_cells,
+)
 
 # An hour of a person is one hour whatever they decide in it, so it has no tool.
 LOAD = Measure(
@@ -57,11 +60,7 @@ def build_chart(readings: Readings) -> Chart:
     whole, rate = Times(readings.bins(LOAD)), make_rate(readings.bins(REPEATS))
     if not whole.total:
         return Chart("Nobody decided a request in this period.", (), [])
-    found = [Times(load.get(day, {})) for day in filters.days]
-    lines = [
-        Line("median", [Point(one.median, one.total) for one in found]),
-        Line("p90", [Point(one.p90, one.total) for one in found]),
-    ]
+    lines = build_percentile_lines(filters, load)
     places = list_places(filters)
     panels = [
         LinePanel(places, lines, Unit.COUNT, title="Requests per person and hour"),
@@ -72,7 +71,7 @@ def build_chart(readings: Readings) -> Chart:
             title="Decisions on a repeated action",
         ),
     ]
-    said = (
+    sentence = (
         f"In half of the hours, a person decided at most {whole.median} "
         f"{'request' if whole.median == 1 else 'requests'}; in nine of ten, at most "
         f"{whole.p90}. Only hours in which that person decided count: "
@@ -90,24 +89,26 @@ def build_chart(readings: Readings) -> Chart:
         for day in sorted(load)
     ]
     columns = ("Day", "Median", "p90", "Hours", "Repeats", "Count", "Decisions")
-    return Chart(said, columns, rows, panels)
+    return Chart(sentence, columns, rows, panels)
 
 
-PLOT = Plot(
-    slug="reviewer-load",
-    title="Load and repeats",
-    group=Group.ATTENTION,
-    place=40,
-    definition=(
-        "How many requests one person decided in a clock hour in which they decided at "
-        "least one, also one that was undone: the median and the p90 of all such "
-        "hours. A repeat is a decision on the same agent, tool and arguments that the "
-        "same person decided within the seven days before; for repeats, approvals that "
-        "were undone are left out. Repeats tire people more than the number of "
-        "requests."
+PLOTS = [
+    Plot(
+        slug="reviewer-load",
+        title="Load and repeats",
+        group=Group.ATTENTION,
+        place=40,
+        definition=(
+            "How many requests one person decided in a clock hour in which they "
+            "decided at least one, also one that was undone: the median and the p90 of "
+            "all such hours. A repeat is a decision on the same agent, tool and "
+            "arguments that the same person decided within the seven days before; for "
+            "repeats, approvals that were undone are left out. Repeats tire people "
+            "more than the number of requests."
+        ),
+        measures=[LOAD, REPEATS, DECIDERS],
+        contributors=DECIDERS,
+        build=build_chart,
+        filtered=False,
     ),
-    measures=[LOAD, REPEATS, DECIDERS],
-    build=build_chart,
-    filtered=False,
-    people=True,
-)
+]

@@ -18,7 +18,7 @@ from reviews.choices import Verdict
 from reviews.decisions.submission import PageEvidence
 from reviews.models import ApprovalRequest, MetricDay
 from stats import rollups
-from stats.plots.canary_catch import CANARIES
+from stats.plots.canaries import CANARIES
 from stats.readings import MetricFilters, load_readings
 from tests import factories
 from tests.assurance.planting import plant

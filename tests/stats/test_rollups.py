@@ -16,7 +16,7 @@ from journal import clock
 from reviews.decisions import recall
 from reviews.models import ApprovalRequest, Decision, MetricDay, MetricRollup
 from stats import rollups
-from stats.plots import decision_time, list_measures, outcome_mix, rejection_recovery
+from stats.plots import list_measures, outcomes, rates_by_day, times_by_day
 from stats.readings import MetricFilters, load_readings
 from tests import worlds
 from tests.conftest import Gate
@@ -53,7 +53,7 @@ def read_days() -> MetricFilters:
 
 
 def read_recovery() -> dict[str, int]:
-    measure = rejection_recovery.REJECTED
+    measure = rates_by_day.REJECTED
     return load_readings(read_days(), [measure]).bins(measure)
 
 
@@ -91,7 +91,7 @@ def test_a_quiet_day_has_figures_of_what_waits(
 def test_all_tools_and_risk_levels_are_rows_of_their_own(
     rejected: ApprovalRequest,
 ) -> None:
-    rows = MetricRollup.objects.filter(measure=outcome_mix.OUTCOMES.name)
+    rows = MetricRollup.objects.filter(measure=outcomes.OUTCOMES.name)
     found = {
         (tool, risk): json.loads(bins)
         for tool, risk, bins in rows.values_list("tool", "risk", "bins")
@@ -140,7 +140,7 @@ def test_figures_are_read_before_anything_is_written(
 
 def read_times() -> int:
     """How many decisions have a time in these days."""
-    measure = decision_time.DECISION_TIMES
+    measure = times_by_day.DECISION_TIMES
     return sum(load_readings(read_days(), [measure]).bins(measure).values())
 
 
