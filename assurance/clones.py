@@ -56,7 +56,7 @@ def select_sources(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
         practice__started_at__gt=since,
     )
     met = Canary.objects.filter(source=OuterRef("proposal"), reviewer=person)
-    found = ApprovalRequest.objects.filter(
+    requests = ApprovalRequest.objects.filter(
         ~Exists(decided),
         ~Exists(practised),
         ~Exists(met),
@@ -65,9 +65,11 @@ def select_sources(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
         settled_at__gt=now - LATELY,
         queue__in=permissions.queues_of(person),
     )
-    found = found.exclude(proposal__kept_out__contains=[me])  # guard: source-kept-out
+    requests = requests.exclude(
+        proposal__kept_out__contains=[me]
+    )  # guard: source-kept-out
     return (
-        found.exclude(barred__contains=[me])
+        requests.exclude(barred__contains=[me])
         .exclude(proposal__source=REVERSAL_SOURCE)
         .select_related("proposal")
         .order_by("-settled_at")
@@ -80,13 +82,13 @@ def load_versions(
     """The approved versions of the newest of these requests, in random order. One
     query."""
     newest = sources.order_by("-settled_at").values("pk")[:NEWEST]
-    found = list(
+    approved = list(
         RequestVersion.objects.filter(
             request__in=newest, number=F("request__version")
         ).select_related("request__proposal", "revision__tool")
     )
-    chance.shuffle(found)
-    return found
+    chance.shuffle(approved)
+    return approved
 
 
 def list_fitting_defects(
@@ -100,13 +102,15 @@ def list_fitting_defects(
     each kind was used so far, and `weights` how often it is to be used; a kind of
     weight 0 is left out."""
     subject = build_subject(revision)
-    found = list(list_plantable(subject)) if subject else []
-    found = [one for one in found if weights[one.defect.kind]]
-    chance.shuffle(found)
-    found.sort(
-        key=lambda one: (uses.get(one.defect.kind, 0) + 1) / weights[one.defect.kind]
+    fitting = list(list_plantable(subject)) if subject else []
+    fitting = [planted for planted in fitting if weights[planted.defect.kind]]
+    chance.shuffle(fitting)
+    fitting.sort(
+        key=lambda planted: (
+            (uses.get(planted.defect.kind, 0) + 1) / weights[planted.defect.kind]
+        )
     )
-    return found
+    return fitting
 
 
 def build_subject(revision: Revision) -> CloneSubject | None:
@@ -190,5 +194,5 @@ def read_anew(action: ProposedAction, source: Revision) -> ProposedAction | None
     if definition.reader is None and definition.dry_run is None:
         return action
     asker = readers.Asker(action.agent, action.thread)
-    found = readers.read_state(definition, action.args, asker=asker)
-    return None if found.problem else replace(action, reading=found)
+    reading = readers.read_state(definition, action.args, asker=asker)
+    return None if reading.problem else replace(action, reading=reading)

@@ -95,8 +95,8 @@ def is_due(person: Person, now: datetime) -> bool:
         return False
     since = last.inserted_at if last is not None else now - LATELY
     gap = last.next_after if last is not None else compute_first_gap(person)
-    mine = _select_single_decisions(person).filter(at__gt=since)
-    return mine.count() >= gap and rates.has_slack(find_least_time(person, now))
+    decisions = _select_single_decisions(person).filter(at__gt=since)
+    return decisions.count() >= gap and rates.has_slack(find_least_time(person, now))
 
 
 def compute_first_gap(person: Person) -> int:
@@ -118,14 +118,14 @@ def find_least_time(person: Person, now: datetime) -> timedelta | None:
     """The time that the most urgent request has left which this person may decide; None
     if there is none."""
     me, role = person.public_id, permissions.find_deciding_role(person)
-    found = ApprovalRequest.objects.filter(
+    waiting = ApprovalRequest.objects.filter(
         status=RequestStatus.PENDING,
         queue__in=permissions.queues_of(person),
         expires_at__gt=now,
     ).exclude(Q(barred__contains=[me]) | Q(closed_to__contains=[me]))
     if role is not Role.SUPERVISOR:
-        found = found.filter(supervisors_only=False)
-    first = found.order_by("expires_at").values_list("expires_at", flat=True).first()
+        waiting = waiting.filter(supervisors_only=False)
+    first = waiting.order_by("expires_at").values_list("expires_at", flat=True).first()
     return None if first is None else first - now
 
 

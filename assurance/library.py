@@ -30,10 +30,10 @@ USUAL_WEIGHT, MOST_WEIGHT = 1, 5  # 0 is never
 
 def load_weights() -> dict[DefectKind, int]:
     """How often each kind is planted, compared with others; 0 is never. One query."""
-    found = dict.fromkeys(DefectKind, USUAL_WEIGHT)
+    weights = dict.fromkeys(DefectKind, USUAL_WEIGHT)
     for change in _select_in_force():
-        found[DefectKind(change.defect)] = change.weight
-    return found
+        weights[DefectKind(change.defect)] = change.weight
+    return weights
 
 
 def _select_in_force() -> QuerySet[DefectChange]:

@@ -74,8 +74,8 @@ class ShownItem:
 
 def has_enough_sources(person: Person, now: datetime) -> bool:
     """Whether enough decided requests are there for a warm-up of this person."""
-    found = clones.select_sources(person, now).order_by()[:WARM_UP_ITEMS]
-    return found.count() >= WARM_UP_ITEMS
+    sources = clones.select_sources(person, now).order_by()[:WARM_UP_ITEMS]
+    return sources.count() >= WARM_UP_ITEMS
 
 
 def is_practice_due(person: Person, kind: DefectKind, now: datetime) -> bool:
@@ -148,9 +148,12 @@ def _store_practice(
     )
     PracticeItem.objects.bulk_create(
         PracticeItem(
-            practice=practice, number=number, version=one.version, defect=one.kind or ""
+            practice=practice,
+            number=number,
+            version=item.version,
+            defect=item.kind or "",
         )
-        for number, one in enumerate(drawn, start=1)
+        for number, item in enumerate(drawn, start=1)
     )
     return practice
 
@@ -165,16 +168,16 @@ def _draw_items(
     plain: list[DrawnItem] = []
     weights, uses = library.load_weights(), Counter[str]()
     if kind is not None:
-        weights = {one: weights[one] if one is kind else 0 for one in weights}
+        weights = dict.fromkeys(weights, 0) | {kind: weights[kind]}
     for version in clones.load_versions(clones.select_sources(person, now), chance):
         if _is_above_ceiling(person, version.revision):
             continue
-        found = None
+        defect = None
         if len(planted) < half:
-            found = _find_defect(version, uses, weights, chance)
-        if found is not None:
-            planted.append(DrawnItem(version, found))
-            uses[found] += 1
+            defect = _find_defect(version, uses, weights, chance)
+        if defect is not None:
+            planted.append(DrawnItem(version, defect))
+            uses[defect] += 1
         elif len(plain) < half:
             plain.append(DrawnItem(version, None))
         if len(planted) == len(plain) == half:

@@ -42,13 +42,13 @@ def _check_open(row: Asked, open_status: str) -> None:
 
 def read_reason(reason: str) -> str:
     """The reason without surrounding space. Raises TextMissing."""
-    said = reason.strip()
-    if not said or len(said) > LONGEST_TEXT:
+    text = reason.strip()
+    if not text or len(text) > LONGEST_TEXT:
         rule = f"Say why, in at most {LONGEST_TEXT:,} characters."
         raise TextMissing(
             "Nothing was recorded.", errors=[build_field_error("reason", rule)]
         )
-    return said
+    return text
 
 
 def withdraw_row(
@@ -84,7 +84,7 @@ def lapse_unanswered(
     Locks: the rows (skip locked)."""
     now = clock.now()
     due = waiting.filter(asked_at__lte=now - ANSWERED_WITHIN)
-    found = list(locks.lock_due_asked(due)[:MOST_LAPSED])
+    rows = list(locks.lock_due_asked(due)[:MOST_LAPSED])
 
     def lapse(unanswered: list[A]) -> None:
         machine.apply_many(
@@ -96,4 +96,4 @@ def lapse_unanswered(
             each=log_data,
         )
 
-    return len(sweeps.apply_to_all(lapse, found))
+    return len(sweeps.apply_to_all(lapse, rows))

@@ -55,12 +55,12 @@ def choose_second_reviews() -> int:
         return 0
     chosen = list(_list_sampled(share, clock.now()))
     return sweeps.run_each(
-        lambda one: choose_decision(decision_id=one[0], cause=one[1]), chosen
+        lambda sample: choose_decision(decision_id=sample[0], cause=sample[1]), chosen
     )
 
 
 def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCause]]:
-    found = list(
+    decisions = list(
         Decision.objects.filter(
             at__gt=now - CONSIDERED,
             verdict__in=[Verdict.APPROVE, Verdict.REJECT],
@@ -74,9 +74,11 @@ def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCaus
         .select_related("request")
     )
     likelier = [
-        one for one in found if draw_number(one.request_id) < share * LIKELIER_FACTOR
+        decision
+        for decision in decisions
+        if draw_number(decision.request_id) < share * LIKELIER_FACTOR
     ]
-    slow = [one for one in likelier if FAST_FLAG not in one.flags]
+    slow = [decision for decision in likelier if FAST_FLAG not in decision.flags]
     first_targets = targets.find_first_targets(slow)
     for decision in likelier:
         if FAST_FLAG in decision.flags:
@@ -124,11 +126,11 @@ def select_open_reviews(
     unknown = Execution.objects.filter(
         proposal=OuterRef("decision__request__proposal"), status=ExecutionStatus.UNKNOWN
     )
-    found = _select_of_queues(person).filter(answered_at__isnull=True, due_at__gt=now)
+    reviews = _select_of_queues(person).filter(answered_at__isnull=True, due_at__gt=now)
     # guard: second-barred
-    found = found.exclude(decision__request__barred__contains=[me])
+    reviews = reviews.exclude(decision__request__barred__contains=[me])
     return (
-        found.exclude(Exists(unknown))
+        reviews.exclude(Exists(unknown))
         .exclude(decision__reviewer=person)
         .exclude(decision__request__closed_to__contains=[me])
         .order_by("due_at")
@@ -137,11 +139,11 @@ def select_open_reviews(
 
 def select_split_reviews(person: Person) -> QuerySet[SecondReview]:
     """The disagreements that this person may settle."""
-    found = _select_of_queues(person).filter(agrees=False, ruled_at__isnull=True)
+    reviews = _select_of_queues(person).filter(agrees=False, ruled_at__isnull=True)
     if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
-        return found.none()
-    mine = Q(decision__reviewer=person) | Q(reviewer=person)
-    return found.exclude(mine).order_by("answered_at")
+        return reviews.none()
+    own = Q(decision__reviewer=person) | Q(reviewer=person)
+    return reviews.exclude(own).order_by("answered_at")
 
 
 def _select_of_queues(person: Person) -> QuerySet[SecondReview]:
@@ -224,8 +226,8 @@ def record_ruling(
 
 
 def _load_review(decision_id: int) -> SecondReview:
-    found = SecondReview.objects.select_related("decision__request__proposal")
-    review = found.filter(pk=decision_id).first()
+    reviews = SecondReview.objects.select_related("decision__request__proposal")
+    review = reviews.filter(pk=decision_id).first()
     if review is None:
         raise NotFound
     return review

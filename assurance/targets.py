@@ -33,18 +33,18 @@ def list_targets(
     reader resolved."""
     named = {definition.roles.get(role, "") for role in TARGET_ROLES}
     values = [args.get(name) for name in sorted(named)]
-    found = frozenset(_list_texts(values))
-    if found or not definition.keys:
-        return found
+    targets = frozenset(_list_texts(values))
+    if targets or not definition.keys:
+        return targets
     first = definition.keys[0]
     return frozenset(_list_texts([keys.get(first, args.get(first))]))
 
 
 def _list_texts(values: Iterable[Any]) -> Iterable[str]:
     for value in values:
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, str | int) and not isinstance(one, bool):
-                yield normalise_customer(one)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str | int) and not isinstance(text, bool):
+                yield normalise_customer(text)
 
 
 def find_first_targets(decisions: Iterable[Decision]) -> frozenset[int]:
@@ -53,28 +53,33 @@ def find_first_targets(decisions: Iterable[Decision]) -> frozenset[int]:
     by_tool: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         by_tool[decision.request.tool_name].append(decision)
-    return frozenset(pk for found in by_tool.values() for pk in _find_in_tool(found))
+    return frozenset(
+        pk for of_tool in by_tool.values() for pk in _find_in_tool(of_tool)
+    )
 
 
 def _find_in_tool(decisions: list[Decision]) -> Iterable[int]:
     """The same for decisions on requests of one tool."""
-    settled = {one.pk: one.request.settled_at for one in decisions}
+    settled = {decision.pk: decision.request.settled_at for decision in decisions}
     latest = max(at for at in settled.values() if at is not None)
     versions = {
-        (one.request_id, one.number): one.revision
-        for one in RequestVersion.objects.filter(
-            request__in=[one.request_id for one in decisions]
+        (version.request_id, version.number): version.revision
+        for version in RequestVersion.objects.filter(
+            request__in=[decision.request_id for decision in decisions]
         ).select_related("revision__tool")
     }
-    revisions = {one.pk: versions[one.request_id, one.version] for one in decisions}
+    revisions = {
+        decision.pk: versions[decision.request_id, decision.version]
+        for decision in decisions
+    }
     newest = revisions[max(revisions)]
     definition = tools.load_definition(newest.known_tool)
     first = _load_first_decided(newest.known_tool.name, definition, latest)
     for pk, revision in revisions.items():
         keys = revision.reading.get("keys") or {}
-        found = list_targets(definition, revision.args, keys)
+        targets = list_targets(definition, revision.args, keys)
         at = settled[pk]
-        if at is not None and any(first.get(one, at) >= at for one in found):
+        if at is not None and any(first.get(target, at) >= at for target in targets):
             yield pk
 
 
@@ -97,9 +102,9 @@ def _load_first_decided(
             "request__settled_at", "revision__canonical", "revision__reading__keys"
         )[:MOST_COMPARED]
     )
-    found: dict[str, datetime] = {}
+    first_decided: dict[str, datetime] = {}
     for at, blob, keys in rows:
         assert at is not None  # the filter says so
         args = json.loads(bytes(blob))["args"]
-        found |= dict.fromkeys(list_targets(definition, args, keys or {}), at)
-    return found
+        first_decided |= dict.fromkeys(list_targets(definition, args, keys or {}), at)
+    return first_decided

@@ -153,8 +153,10 @@ def _list_row_problems(dataset: Dataset) -> Iterator[FieldError]:
 
 def _select_consenters(dataset: Dataset) -> QuerySet[Person]:
     """The administrators who may answer."""
-    found = Person.objects.filter(is_active=True, groups__name=Role.ADMINISTRATOR)
-    return found.exclude(pk__in=[dataset.asked_by_id, dataset.owner_id])
+    administrators = Person.objects.filter(
+        is_active=True, groups__name=Role.ADMINISTRATOR
+    )
+    return administrators.exclude(pk__in=[dataset.asked_by_id, dataset.owner_id])
 
 
 @operation(
@@ -203,15 +205,15 @@ def refuse_dataset(*, dataset_id: str, person: Person, reason: str) -> Dataset:
     """Refuse; nothing is written. Raises NotFound, NotPermitted, Conflict when it is
     answered already, TextMissing."""
     dataset, now = _lock_answerable(dataset_id, person), clock.now()
-    said = second_person.read_reason(reason)
+    refusal = second_person.read_reason(reason)
     return transitions.dataset.apply(
         dataset,
         "refuse",
         actor=build_actor(person),
         now=now,
-        changes={"settled_by": person, "settled_at": now, "refusal": said},
+        changes={"settled_by": person, "settled_at": now, "refusal": refusal},
         data={"dataset": dataset.pk},
-        private={"reason": said},
+        private={"reason": refusal},
     )
 
 
@@ -261,10 +263,10 @@ def describe_why_no_answer(dataset: Dataset, person: Person) -> str:
 def select_visible_datasets(person: Person) -> QuerySet[Dataset]:
     """The datasets whose terms this person may read: all of them for administrators,
     for others those that they own."""
-    found = Dataset.objects.select_related("asked_by", "owner", "settled_by")
+    datasets = Dataset.objects.select_related("asked_by", "owner", "settled_by")
     if permissions.has_permission(person, Permission.MANAGE_DATASETS):
-        return found
-    return found.filter(owner=person)
+        return datasets
+    return datasets.filter(owner=person)
 
 
 def may_see_datasets(person: Person) -> bool:
@@ -276,13 +278,13 @@ def may_see_datasets(person: Person) -> bool:
 def load_downloadable(person: Person, dataset_id: str) -> Dataset:
     """Load a finished dataset that this person may download: its owner, and the two
     administrators. Raises NotFound."""
-    mine = Q(owner=person)
+    permitted = Q(owner=person)
     if permissions.has_permission(person, Permission.MANAGE_DATASETS):
-        mine |= Q(asked_by=person) | Q(settled_by=person)
-    found = Dataset.objects.filter(
-        mine, status=DatasetStatus.DONE, finished_at__gt=clock.now() - KEPT_FOR
+        permitted |= Q(asked_by=person) | Q(settled_by=person)
+    finished = Dataset.objects.filter(
+        permitted, status=DatasetStatus.DONE, finished_at__gt=clock.now() - KEPT_FOR
     )
-    dataset = found.filter(pk=dataset_id, parts__number=0).first()
+    dataset = finished.filter(pk=dataset_id, parts__number=0).first()
     if dataset is None:
         raise NotFound
     return dataset

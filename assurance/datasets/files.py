@@ -89,8 +89,8 @@ def _write_part(dataset_id: str, writing: _Writing) -> bool:
     if not wanted:
         _finish_dataset(dataset, writing)
         return False
-    found = build_lines(writing.key, writing.plan, wanted, writing.others)
-    lines = list(_take_in_time(found, time.monotonic() + PART_S))
+    built = build_lines(writing.key, writing.plan, wanted, writing.others)
+    lines = list(_take_in_time(built, time.monotonic() + PART_S))
     _store_lines(dataset, lines, in_all=len(writing.plan.lines))
     return True
 
@@ -108,8 +108,9 @@ def _take_in_time(
 def _is_still_permitted(dataset: Dataset) -> bool:
     both = (dataset.asked_by, dataset.settled_by)
     return all(
-        one is not None and permissions.has_permission(one, Permission.MANAGE_DATASETS)
-        for one in both
+        person is not None
+        and permissions.has_permission(person, Permission.MANAGE_DATASETS)
+        for person in both
     )
 
 
@@ -144,7 +145,7 @@ def add_counts(
         sums["label"][f"{planted}{line['label']}"] += 1
         sums["quality"].update(line["label_quality"])
         sums["part"][line["part"]] += 1
-    return {name: dict(sorted(found.items())) for name, found in sums.items()}
+    return {name: dict(sorted(counter.items())) for name, counter in sums.items()}
 
 
 def _build_header(dataset: Dataset, writing: _Writing) -> dict[str, Any]:

@@ -49,8 +49,8 @@ class LineLabel:
 
 def build_canary_label(canary: Canary) -> LineLabel:
     """The label of a canary that its reviewer decided."""
-    said = "caught" if canary.caught else "missed"
-    return LineLabel(canary.defect, canary.verdict, "", [PLANTED, said])
+    outcome = "caught" if canary.caught else "missed"
+    return LineLabel(canary.defect, canary.verdict, "", [PLANTED, outcome])
 
 
 def build_label(
@@ -66,8 +66,8 @@ def build_label(
     if this version led to it. `returned`: a supervisor gave the request back later.
     """
     verdict = _find_verdict(status, decisions)
-    given = [one for one in decisions if one.verdict == verdict]
-    codes = [one.reason_code for one in given if one.reason_code]
+    given = [decision for decision in decisions if decision.verdict == verdict]
+    codes = [decision.reason_code for decision in given if decision.reason_code]
     quality = [
         _describe_people(given, decisions),
         *_describe_second_reviews(given),
@@ -82,7 +82,7 @@ def _find_verdict(
 ) -> Verdict:
     """An edit and an escalation each end a version; otherwise its request's end says
     which vote counted."""
-    given = {one.verdict for one in decisions}
+    given = {decision.verdict for decision in decisions}
     for verdict in (Verdict.MODIFY, Verdict.ESCALATE):
         if verdict in given:
             return verdict
@@ -90,11 +90,11 @@ def _find_verdict(
 
 
 def _describe_people(given: Sequence[Decision], decisions: Sequence[Decision]) -> str:
-    if len({one.verdict for one in decisions}) > 1:
+    if len({decision.verdict for decision in decisions}) > 1:
         return TWO_DISAGREED
-    if len({one.reviewer_id for one in given}) > 1:
+    if len({decision.reviewer_id for decision in given}) > 1:
         return TWO_AGREED
-    fast = any(FAST_FLAG in one.flags for one in given)
+    fast = any(FAST_FLAG in decision.flags for decision in given)
     return ONE_FAST_PERSON if fast else ONE_PERSON
 
 

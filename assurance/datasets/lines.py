@@ -35,21 +35,21 @@ class _LineRows:
 
     def __init__(self, plan: DatasetPlan, wanted: Sequence[Version]) -> None:
         requests = {request for request, _ in wanted}
-        found = RequestVersion.objects.filter(request__in=requests).select_related(
+        rows = RequestVersion.objects.filter(request__in=requests).select_related(
             "revision__tool", "request__proposal"
         )
-        self.versions = {(one.request_id, one.number): one for one in found}
+        self.versions = {(row.request_id, row.number): row for row in rows}
         self.returned = {  # the last version that a supervisor gave back
-            one.request_id: one.number
-            for one in sorted(self.versions.values(), key=lambda one: one.number)
-            if one.cause == "returned"
+            row.request_id: row.number
+            for row in sorted(self.versions.values(), key=lambda row: row.number)
+            if row.cause == "returned"
         }
         self.decisions = self._load_decisions(plan, wanted)
-        proposals = {one.request.proposal_id for one in found}
+        proposals = {row.request.proposal_id for row in rows}
         self.canaries = Canary.objects.in_bulk(proposals)
         self.executions = {
-            one.grant.revision_id: one
-            for one in Execution.objects.filter(proposal__in=proposals)
+            execution.grant.revision_id: execution
+            for execution in Execution.objects.filter(proposal__in=proposals)
             .select_related("grant")
             .prefetch_related("reversals__proposal__executions")
             .order_by("queued_at")
@@ -58,12 +58,14 @@ class _LineRows:
     def _load_decisions(
         self, plan: DatasetPlan, wanted: Sequence[Version]
     ) -> Mapping[Version, list[Decision]]:
-        shown = {pk: one for one in wanted for pk in plan.decisions.get(one, ())}
-        found: dict[Version, list[Decision]] = defaultdict(list)
+        shown = {
+            pk: version for version in wanted for pk in plan.decisions.get(version, ())
+        }
+        by_version: dict[Version, list[Decision]] = defaultdict(list)
         rows = Decision.objects.filter(pk__in=shown).select_related("second")
         for decision in rows.order_by("pk"):
-            found[shown[decision.pk]].append(decision)
-        return found
+            by_version[shown[decision.pk]].append(decision)
+        return by_version
 
     def find_execution(self, version: RequestVersion) -> Execution | None:
         """The effect that this version led to: its own, or that of its edit."""

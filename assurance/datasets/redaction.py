@@ -89,16 +89,16 @@ def list_customers(
     its keys, and the party for whom the agent acts."""
     targets = {definition.roles.get(role, "") for role in TARGET_ROLES}
     wanted = frozenset([*definition.keys, *targets]) - {""}
-    found = [
+    values = [
         leaf.value
         for leaf in collect_leaves(revision.args)
         if _is_named(leaf, wanted, _CUSTOMER_NAME)
     ]
-    found += (revision.reading.get("keys") or {}).values()
+    values += (revision.reading.get("keys") or {}).values()
     party = proposal.on_behalf_of
     if party.get("kind") in {"customer", "user"}:
-        found.append(party.get("id"))
-    return frozenset(filter(None, map(_normalise_scalar, found)))
+        values.append(party.get("id"))
+    return frozenset(filter(None, map(_normalise_scalar, values)))
 
 
 def _normalise_scalar(value: Any) -> str:
@@ -124,25 +124,25 @@ def list_people_named(
     """
     roles = (*TARGET_ROLES, *_PEOPLE_ROLES)
     wanted = frozenset(definition.roles.get(role, "") for role in roles) - {""}
-    found = [
+    values = [
         leaf.value
         for leaf in collect_leaves(revision.args)
         if _is_named(leaf, wanted, _PERSON_NAME) or _is_personal(leaf)
     ]
     for part in ("before", "facts"):
         read = collect_leaves(revision.reading.get(part) or {})
-        found += [leaf.value for leaf in read if _is_read_name(leaf)]
+        values += [leaf.value for leaf in read if _is_read_name(leaf)]
     keys = map(str, (revision.reading.get("keys") or {}).values())
-    found += [key for key in keys if not any(map(str.isdigit, key))]
+    values += [key for key in keys if not any(map(str.isdigit, key))]
     party = proposal.on_behalf_of
-    found += [party.get("id", ""), *party.get("chain", [])]
-    found += [leaf.value for leaf in collect_leaves(party.get("properties", {}))]
+    values += [party.get("id", ""), *party.get("chain", [])]
+    values += [leaf.value for leaf in collect_leaves(party.get("properties", {}))]
     own = list_schema_words(definition, revision)
     return [
         text
-        for one in found
-        if isinstance(one, str)
-        and (text := decode_names(one).strip())
+        for value in values
+        if isinstance(value, str)
+        and (text := decode_names(value).strip())
         and not set(_split_words(text)) <= own
     ]
 
@@ -171,9 +171,9 @@ def _list_schema_texts(schema: Any) -> Iterator[str]:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str):
-            yield one
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str):
+            yield text
 
 
 def _split_words(text: str) -> list[str]:
@@ -236,7 +236,7 @@ def build_hidden_names(
     names = [person.get_full_name() for person in people]
     names += [" ".join(_LETTERS.findall(person.username)) for person in people]
     names += [text for text in named if len(text.split()) <= MOST_NAME_WORDS]
-    words = {word for one in people for word in (one.username, one.public_id)}
+    words = {word for person in people for word in (person.username, person.public_id)}
     return HiddenNames(
         frozenset(word for word in words if len(word) >= _LEAST_LETTERS),
         PeopleFinder(names, {*schema_words, *_OWN_WORDS}),
@@ -256,49 +256,50 @@ class LineRedactor:
         self.others = others
         self.fields = list_withheld_arguments(subject.definition)
         self.pseudonyms = {
-            one: build_pseudonym(key, CUSTOMER, one) for one in subject.customers
+            customer: build_pseudonym(key, CUSTOMER, customer)
+            for customer in subject.customers
         }
         self.records = {
-            one: build_pseudonym(key, RECORD, one)
-            for one in _list_record_ids(revision.args)
+            record: build_pseudonym(key, RECORD, record)
+            for record in _list_record_ids(revision.args)
         }
         named = list_people_named(proposal, revision, subject.definition)
         self.hidden = [*thread.hidden, *self._conceal(named)]
         self.chips = {
-            redaction.format_chip(CUSTOMER, one, self.thread_key): pseudonym
-            for one, pseudonym in self.pseudonyms.items()
+            redaction.format_chip(CUSTOMER, customer, self.thread_key): pseudonym
+            for customer, pseudonym in self.pseudonyms.items()
         }
 
     def _conceal(self, named: Sequence[str]) -> Iterator[redaction.ConcealedValue]:
         for customer in sorted(self.pseudonyms):
-            for one in redaction.collect_concealed({"v": customer}, ["v"]):
-                yield one._replace(kind=CUSTOMER, value=customer)
-        for one in redaction.collect_concealed({"v": list(named)}, ["v"]):
-            if normalise_customer(one.value) not in self.pseudonyms:
-                yield one._replace(kind=PERSON)
+            for concealed in redaction.collect_concealed({"v": customer}, ["v"]):
+                yield concealed._replace(kind=CUSTOMER, value=customer)
+        for concealed in redaction.collect_concealed({"v": list(named)}, ["v"]):
+            if normalise_customer(concealed.value) not in self.pseudonyms:
+                yield concealed._replace(kind=PERSON)
 
     def redact_text(self, text: str) -> str:
         """One text of a line. If names are in it as encoded characters, it is decoded
         as a whole."""
-        found, decoded = self._redact_text(text), decode_names(text)
+        redacted, decoded = self._redact_text(text), decode_names(text)
         if decoded == text:
-            return found
-        return str(_merge_values(found, self._redact_text(decoded)))
+            return redacted
+        return str(_merge_values(redacted, self._redact_text(decoded)))
 
     def _redact_text(self, text: str) -> str:
-        found = redaction.redact_or_withhold(
+        redacted = redaction.redact_or_withhold(
             text, key=self.thread_key, hidden=self.hidden
         )
-        return _LONG_NUMBER.sub(self._replace_number, self._finish_text(found.text))
+        return _LONG_NUMBER.sub(self._replace_number, self._finish_text(redacted.text))
 
     def redact_arguments(self, args: Mapping[str, Any]) -> Any:
         """The arguments, with pseudonyms for customers and chips for other values.
         Texts with names in encoded characters are decoded."""
         decoded = _decode_value(args)
-        found = self._redact_arguments(args)
+        redacted = self._redact_arguments(args)
         if decoded == args:
-            return found
-        return _merge_values(found, self._redact_arguments(decoded))
+            return redacted
+        return _merge_values(redacted, self._redact_arguments(decoded))
 
     def _redact_arguments(self, args: Mapping[str, Any]) -> Any:
         plain = self._replace_ids(args)
@@ -309,22 +310,24 @@ class LineRedactor:
 
     def _replace_ids(self, value: Any, name: str = "") -> Any:
         if isinstance(value, Mapping):
-            return {key: self._replace_ids(one, key) for key, one in value.items()}
+            return {
+                key: self._replace_ids(member, key) for key, member in value.items()
+            }
         if isinstance(value, list):
-            return [self._replace_ids(one, name) for one in value]
-        said = _normalise_scalar(value)
-        if said in self.pseudonyms:
-            return self.pseudonyms[said]
-        return self.records.get(said, value) if _ID_NAME.search(name) else value
+            return [self._replace_ids(member, name) for member in value]
+        normal = _normalise_scalar(value)
+        if normal in self.pseudonyms:
+            return self.pseudonyms[normal]
+        return self.records.get(normal, value) if _ID_NAME.search(name) else value
 
     def _finish_value(self, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {
-                self._finish_text(str(name)): self._finish_value(one)
-                for name, one in value.items()
+                self._finish_text(str(name)): self._finish_value(member)
+                for name, member in value.items()
             }
         if isinstance(value, list):
-            return [self._finish_value(one) for one in value]
+            return [self._finish_value(member) for member in value]
         return self._finish_text(value) if isinstance(value, str) else value
 
     def _finish_text(self, text: str) -> str:
@@ -351,14 +354,14 @@ class LineRedactor:
         one, or the id of a record; empty for other words."""
         if word in self.others.people:
             return HIDDEN_PERSON
-        said = normalise_customer(word)
-        if len(said) > 1 and said in self.pseudonyms:
-            return self.pseudonyms[said]
-        if len(said) >= _LEAST_TOKEN and said in self.others.customers:
-            return build_pseudonym(self.key, CUSTOMER, said)
-        known = len(said) >= _LEAST_TOKEN and said in self.records
-        if known or _ID_SHAPE.fullmatch(said):
-            return build_pseudonym(self.key, RECORD, said)
+        normal = normalise_customer(word)
+        if len(normal) > 1 and normal in self.pseudonyms:
+            return self.pseudonyms[normal]
+        if len(normal) >= _LEAST_TOKEN and normal in self.others.customers:
+            return build_pseudonym(self.key, CUSTOMER, normal)
+        known = len(normal) >= _LEAST_TOKEN and normal in self.records
+        if known or _ID_SHAPE.fullmatch(normal):
+            return build_pseudonym(self.key, RECORD, normal)
         return ""
 
     def _replace_number(self, match: re.Match[str]) -> str:
@@ -366,15 +369,17 @@ class LineRedactor:
 
     def _replace_tag(self, match: re.Match[str]) -> str:
         """The desk shows the old tag, so it would lead from the file to a request."""
-        told = self.thread_key + match.group().encode()
-        return hmac.digest(self.key, told, hashlib.sha256).hex()[:4]
+        tag = self.thread_key + match.group().encode()
+        return hmac.digest(self.key, tag, hashlib.sha256).hex()[:4]
 
 
 def _decode_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {decode_names(str(k)): _decode_value(one) for k, one in value.items()}
+        return {
+            decode_names(str(k)): _decode_value(member) for k, member in value.items()
+        }
     if isinstance(value, list):
-        return [_decode_value(one) for one in value]
+        return [_decode_value(member) for member in value]
     return decode_names(value) if isinstance(value, str) else value
 
 
@@ -384,14 +389,14 @@ def _merge_values(plain: Any, decoded: Any) -> Any:
         if len(plain) != len(decoded):  # two names are one when decoded
             return decoded
         return {
-            _merge_values(k, other_k): _merge_values(one, other)
-            for (k, one), (other_k, other) in zip(
+            _merge_values(k, other_k): _merge_values(member, other)
+            for (k, member), (other_k, other) in zip(
                 plain.items(), decoded.items(), strict=True
             )
         }
     if isinstance(plain, list) and isinstance(decoded, list):
         pairs = zip(plain, decoded, strict=True)
-        return [_merge_values(one, other) for one, other in pairs]
+        return [_merge_values(member, other) for member, other in pairs]
     if isinstance(plain, str) and decode_names(plain) == decoded:
         return plain
     return decoded
@@ -399,7 +404,7 @@ def _merge_values(plain: Any, decoded: Any) -> Any:
 
 def _list_record_ids(args: Mapping[str, Any]) -> Iterator[str]:
     for leaf in collect_leaves(args):
-        said = _normalise_scalar(leaf.value)
+        record = _normalise_scalar(leaf.value)
         last = _INDEX.sub("", leaf.path).rpartition(".")[2]
-        if _ID_NAME.search(last) and any(map(str.isdigit, said)):
-            yield said
+        if _ID_NAME.search(last) and any(map(str.isdigit, record)):
+            yield record

@@ -50,28 +50,28 @@ class DatasetPlan:
 def select_decisions(dataset: Dataset) -> QuerySet[Decision]:
     """The decisions of the tools and the period, without those that were undone. Before
     the consent `until_decision` is 0 and limits nothing."""
-    found = Decision.objects.filter(
+    decisions = Decision.objects.filter(
         ~voters.build_undone_condition(),
         at__gte=dataset.since,
         at__lt=dataset.until,
         request__tool_name__in=dataset.tools,
     )
     newest = dataset.until_decision
-    return found.filter(pk__lte=newest) if newest else found
+    return decisions.filter(pk__lte=newest) if newest else decisions
 
 
 def select_canaries(dataset: Dataset) -> QuerySet[Canary]:
     """The decided canaries of the tools and the period, if they were asked for."""
     if not dataset.with_canaries:
         return Canary.objects.none()
-    found = Canary.objects.filter(
+    canaries = Canary.objects.filter(
         ending=CanaryEnding.DECIDED,
         ended_at__gte=dataset.since,
         ended_at__lt=dataset.until,
         tool_name__in=dataset.tools,
     )
     consented = dataset.settled_at
-    return found.filter(ended_at__lte=consented) if consented else found
+    return canaries.filter(ended_at__lte=consented) if consented else canaries
 
 
 def build_plan(dataset: Dataset, key: bytes) -> DatasetPlan:
@@ -117,17 +117,17 @@ def _group_decisions(dataset: Dataset) -> dict[Version, list[int]]:
         .values_list("pk", "request_id", "version", "verdict", "reviewer__public_id")
     )
     edited = _load_editors({row[1] for row in rows if row[3] == Verdict.MODIFY})
-    found: dict[Version, list[int]] = defaultdict(list)
+    by_version: dict[Version, list[int]] = defaultdict(list)
     ended: set[Version] = set()
     for pk, request, version, verdict, reviewer in rows:
         # An edit that needs nobody else is recorded as a vote on the edited version.
         after = edited.get((request, version)) == reviewer and verdict == Verdict.MODIFY
         shown = (request, version - 1 if after else version)
-        found[shown].append(pk)
+        by_version[shown].append(pk)
         if verdict in _ENDING_VERDICTS:
             ended.add(shown)
-    ended |= _load_last_versions(dataset, {request for request, _ in found})
-    return {version: pks for version, pks in found.items() if version in ended}
+    ended |= _load_last_versions(dataset, {request for request, _ in by_version})
+    return {version: pks for version, pks in by_version.items() if version in ended}
 
 
 def _load_editors(requests: Collection[str]) -> dict[Version, str]:
@@ -144,12 +144,12 @@ def _load_editors(requests: Collection[str]) -> dict[Version, str]:
 def _load_last_versions(dataset: Dataset, requests: Collection[str]) -> set[Version]:
     """The versions whose approval or rejection settled their request before the
     consent."""
-    found = ApprovalRequest.objects.filter(
+    settled = ApprovalRequest.objects.filter(
         pk__in=requests,
         status__in=DECIDED,
         settled_at__lte=dataset.settled_at,
     )
-    return set(found.values_list("pk", "version"))
+    return set(settled.values_list("pk", "version"))
 
 
 def _join_requests(
@@ -157,7 +157,7 @@ def _join_requests(
 ) -> tuple[dict[str, frozenset[str]], frozenset[str], frozenset[str]]:
     """Join each request with its thread and its customers. Return the customers, the
     people whom the versions name, and the words of their tools' schemas."""
-    found: dict[str, set[str]] = defaultdict(set)
+    customers_of: dict[str, set[str]] = defaultdict(set)
     named: set[str] = set()
     words: set[str] = set()
     for version in _load_versions(requests):
@@ -166,24 +166,26 @@ def _join_requests(
         customers = list_customers(proposal, revision, definition)
         named.update(list_people_named(proposal, revision, definition))
         words.update(list_schema_words(definition, revision))
-        found[version.request_id] |= customers
+        customers_of[version.request_id] |= customers
         groups.join(
             [
                 f"request {version.request_id}",
                 f"proposal {proposal.pk}",
                 f"thread {proposal.agent}/{proposal.thread}",
-                *(f"customer {one}" for one in sorted(customers)),
+                *(f"customer {customer}" for customer in sorted(customers)),
             ]
         )
-    known = {request: frozenset(customers) for request, customers in found.items()}
+    known = {
+        request: frozenset(customers) for request, customers in customers_of.items()
+    }
     return known, frozenset(named), frozenset(words)
 
 
 def _load_versions(requests: Collection[str]) -> Iterator[RequestVersion]:
-    found = RequestVersion.objects.filter(
+    versions = RequestVersion.objects.filter(
         Q(request__in=requests), revision__tool__isnull=False
     )
-    related = found.select_related("revision__tool", "request__proposal")
+    related = versions.select_related("revision__tool", "request__proposal")
     return related.order_by("pk").iterator(chunk_size=_CHUNK)
 
 
