@@ -130,10 +130,10 @@ def _find_request_drop_reason(notice: Notice, request: ApprovalRequest) -> str:
         notice.kind, permissions.find_deciding_role(notice.person)
     ):
         return ""
-    said = preferences.load_preferences(notice.person).notifications
-    timing = said.choose_timing(notice.channel, request.risk)
+    prefs = preferences.load_preferences(notice.person).notifications
+    timing = prefs.choose_timing(notice.channel, request.risk)
     late = timing == "unclaimed" and notice.kind == "opened"
-    asks = (said.once_taken or late) and notice.kind not in HOLD_KINDS
+    asks = (prefs.once_taken or late) and notice.kind not in HOLD_KINDS
     return "taken" if asks and _is_held_by_other(notice, request) else ""
 
 
@@ -202,7 +202,7 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
     if not still and not rest.count:
         _update_in_chunks(gathered, these, sent_at=clock.now())
         return False
-    lines = [build_message_line(one) for one in _keep_newest_each(still)]
+    lines = [build_message_line(notice) for notice in _keep_newest_each(still)]
     message = ChannelMessage(
         key=f"digest-{these[0]}",
         lines=lines,
@@ -276,9 +276,11 @@ def _count_remainder(
     """Count the subjects of the notices beyond the `first`, and how many wait."""
     things = these.values(*SUBJECTS).distinct()
     waiting = things.filter(kind__in=WAITING_KINDS).count()
-    told = _keep_newest_each([one for one in first if one.kind in WAITING_KINDS])
+    waiting_first = _keep_newest_each(
+        [notice for notice in first if notice.kind in WAITING_KINDS]
+    )
     return MessageRemainder(
-        things.count() - len(_keep_newest_each(first)), waiting - len(told)
+        things.count() - len(_keep_newest_each(first)), waiting - len(waiting_first)
     )
 
 
@@ -296,7 +298,7 @@ def _filter_concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
 def _keep_newest_each(notices: Sequence[Notice]) -> list[Notice]:
     """Keep the last of several notices about one subject: it is the current state."""
     subject = attrgetter(*(f"{name}_id" for name in SUBJECTS))
-    return list({subject(one): one for one in notices}.values())
+    return list({subject(notice): notice for notice in notices}.values())
 
 
 def deliver_notice(notice: Notice) -> bool:
@@ -359,7 +361,7 @@ def _list_mentioned_people(notice: Notice) -> list[Person]:
         if not request.proposal.bars(person.public_id)
     ]
     on_call = duty.select_on_call(request.queue_id, deciders, clock.now())
-    called = [one for one in deciders if one.pk in on_call]
+    called = [person for person in deciders if person.pk in on_call]
     return (called or deciders)[:MOST_MENTIONED]
 
 
@@ -374,10 +376,10 @@ def _find_time_with_room(notice: Notice) -> datetime | None:
 
 def deliver_due_notice(notice_id: str) -> bool:
     """Send a delayed notice that is now due. Returns whether it was sent."""
-    found = Notice.objects.select_related(
+    notices = Notice.objects.select_related(
         "person__preferences", "execution", "alarm", "drill__queue"
     )
-    notice = found.filter(pk=notice_id).first()
+    notice = notices.filter(pk=notice_id).first()
     return notice is not None and deliver_notice(notice)
 
 

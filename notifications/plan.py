@@ -264,12 +264,12 @@ def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int
 def _build_plans(
     audience: NoticeAudience, places: Sequence[Place], kind: str, now: datetime
 ) -> list[NoticePlan]:
-    found, on_call = [], _select_on_call(audience, kind, now)
+    plans, on_call = [], _select_on_call(audience, kind, now)
     for person, channel in routing.choose_channels(audience.people, places):
         must = send_times.is_mandatory(kind, permissions.find_deciding_role(person))
-        said = preferences.load_preferences(person).notifications
+        prefs = preferences.load_preferences(person).notifications
         due = send_times.compute_send_time(
-            said,
+            prefs,
             kind,
             audience.risk,
             must=must,
@@ -278,8 +278,8 @@ def _build_plans(
             on_call=person.pk in on_call,
         )
         if due is not None:
-            found.append(NoticePlan(person, due, must, channel))
-    return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)
+            plans.append(NoticePlan(person, due, must, channel))
+    return _wake_if_all_quiet(_delay_full_inboxes(plans, now), now)
 
 
 def _select_on_call(audience: NoticeAudience, kind: str, now: datetime) -> set[int]:
@@ -295,21 +295,21 @@ def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[Noti
     """Move a due notice to the next digest for a person who has had their messages of
     this hour on the channel; delivery would only postpone it."""
     at_once = defaultdict(list)
-    for one in plans:
-        if one.person is not None and not one.must and one.due.at <= now:
-            at_once[one.channel].append(one.person)
+    for plan in plans:
+        if plan.person is not None and not plan.must and plan.due.at <= now:
+            at_once[plan.channel].append(plan.person)
     full = {
         (pk, channel): until
         for channel, people in at_once.items()
         for pk, until in send_times.compute_full_until(people, channel).items()
     }
     return [
-        replace(one, due=SendTime(until, digest=True))
-        if one.person is not None
-        and not one.must
-        and (until := full.get((one.person.pk, one.channel)))
-        else one
-        for one in plans
+        replace(plan, due=SendTime(until, digest=True))
+        if plan.person is not None
+        and not plan.must
+        and (until := full.get((plan.person.pk, plan.channel)))
+        else plan
+        for plan in plans
     ]
 
 
@@ -331,16 +331,16 @@ def plan_notices(
     that are not due. The number of statements does not grow with the people, except for
     notices delayed one by one."""
     planned = Notice.objects.filter(**about, kind=kind)
-    told = set(planned.values_list("person", "channel", "target"))
-    new = [one for one in plans if _get_reader(one) not in told]
+    notified = set(planned.values_list("person", "channel", "target"))
+    new = [plan for plan in plans if _get_reader(plan) not in notified]
     Notice.objects.bulk_create(
-        [_build_notice(one, about, kind, now) for one in new],
+        [_build_notice(plan, about, kind, now) for plan in new],
         ignore_conflicts=True,  # another process may plan the same now
     )
-    later = [one.person for one in new if one.due.at > now]
+    later = [plan.person for plan in new if plan.due.at > now]
     if later:
-        mine = planned.filter(person__in=later, due_at__gt=now)
-        attempts.enqueue_notices(mine.select_related("person"))
+        delayed = planned.filter(person__in=later, due_at__gt=now)
+        attempts.enqueue_notices(delayed.select_related("person"))
 
 
 def _get_reader(plan: NoticePlan) -> tuple[int | None, str, str]:

@@ -42,7 +42,7 @@ def is_mandatory(kind: str, role: Role | None) -> bool:
 
 
 def compute_send_time(
-    said: NotificationPreferences,
+    prefs: NotificationPreferences,
     kind: str,
     risk: str,
     *,
@@ -57,15 +57,15 @@ def compute_send_time(
     `on_call`: the reader has a shift now, in which quiet hours delay nothing of
     `MANDATORY_KINDS`. A supervisor's own preference does the same.
     """
-    when = "now" if must else said.choose_timing(channel, risk)
+    when = "now" if must else prefs.choose_timing(channel, risk)
     if when == "never":
         return None
     if when == "digest":
-        return SendTime(compute_next_digest(said, now), digest=True)
-    wait = timedelta(minutes=said.minutes)
+        return SendTime(compute_next_digest(prefs, now), digest=True)
+    wait = timedelta(minutes=prefs.minutes)
     at = now + wait if when == "unclaimed" and kind == "opened" else now
-    woken = (must and said.on_call) or (on_call and kind in MANDATORY_KINDS)
-    held = None if woken else find_quiet_end(said, at)
+    woken = (must and prefs.on_call) or (on_call and kind in MANDATORY_KINDS)
+    held = None if woken else find_quiet_end(prefs, at)
     if held:
         return SendTime(held, digest=True)
     if kind in GATHERED_KINDS:
@@ -77,26 +77,26 @@ def _compute_next_minute(at: datetime) -> datetime:
     return at.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
-def find_quiet_end(said: NotificationPreferences, at: datetime) -> datetime | None:
+def find_quiet_end(prefs: NotificationPreferences, at: datetime) -> datetime | None:
     """The end of the reader's quiet hours if `at` is within them, else None."""
-    begin, end = said.quiet_from, said.quiet_until
+    begin, end = prefs.quiet_from, prefs.quiet_until
     if begin is None or end is None or begin == end:
         return None
-    local = at.astimezone(ZoneInfo(said.zone))
+    local = at.astimezone(ZoneInfo(prefs.zone))
     now = local.time()
     within = begin <= now < end if begin < end else now >= begin or now < end
     return _compute_next_time(local, end) if within else None
 
 
-def compute_next_digest(said: NotificationPreferences, at: datetime) -> datetime:
+def compute_next_digest(prefs: NotificationPreferences, at: datetime) -> datetime:
     """The next time of this person's daily digest."""
-    return _compute_next_time(at.astimezone(ZoneInfo(said.zone)), said.digest_at)
+    return _compute_next_time(at.astimezone(ZoneInfo(prefs.zone)), prefs.digest_at)
 
 
 def _compute_next_time(local: datetime, at: time) -> datetime:
     """The next time, after `local`, at which its wall clock shows `at`."""
-    found = local.replace(hour=at.hour, minute=at.minute, second=0, microsecond=0)
-    return found if found > local else found + timedelta(days=1)
+    today_at = local.replace(hour=at.hour, minute=at.minute, second=0, microsecond=0)
+    return today_at if today_at > local else today_at + timedelta(days=1)
 
 
 # Of each person: how many messages they had on a channel within the hour, and when the
@@ -118,17 +118,17 @@ def compute_full_until(people: Collection[Person], channel: str) -> dict[int, da
     """For each person who has had their messages of this hour on the channel: when they
     may get the next one, by primary key. One query. Notices sent at the same moment
     were one message."""
-    found = _MESSAGES_OF_HOUR.fetch_all(
+    rows = _MESSAGES_OF_HOUR.fetch_all(
         people=[person.pk for person in people], channel=channel
     )
-    had = {pk: (count, first) for pk, count, first in found}
+    had = {pk: (count, first) for pk, count, first in rows}
     full = {}
     for person in people:
-        said: NotificationPreferences = preferences.load_preferences(
+        prefs: NotificationPreferences = preferences.load_preferences(
             person
         ).notifications
         count, first = had.get(person.pk, (0, None))
-        if first is not None and count >= said.per_hour:
+        if first is not None and count >= prefs.per_hour:
             room = first + HOUR
-            full[person.pk] = find_quiet_end(said, room) or room
+            full[person.pk] = find_quiet_end(prefs, room) or room
     return full

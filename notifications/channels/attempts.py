@@ -84,7 +84,7 @@ def attempt_message(
 
 
 def _select_unsent(notices: Iterable[Notice]) -> QuerySet[Notice]:
-    return Notice.objects.filter(pk__in=[one.pk for one in notices], sent_at=None)
+    return Notice.objects.filter(pk__in=[notice.pk for notice in notices], sent_at=None)
 
 
 @operation(writes="Notice", after="the next attempt, when it is due")

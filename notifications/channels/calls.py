@@ -51,9 +51,9 @@ def call_service(
         raise DeliveryError(f"{title}: sent, but no complete answer") from None
     rate_limited = reply.status == HTTPStatus.TOO_MANY_REQUESTS
     if rate_limited or reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        said = "too many messages" if rate_limited else f"status {reply.status}"
+        problem = "too many messages" if rate_limited else f"status {reply.status}"
         rest = parse_retry_after(reply.retry_after, clock.now())
-        raise DeliveryError(f"{title}: {said}", retry_after=rest)
+        raise DeliveryError(f"{title}: {problem}", retry_after=rest)
     return reply
 
 
@@ -74,10 +74,10 @@ def parse_retry_after(text: str, now: datetime) -> timedelta | None:
 def parse_object(reply: HttpReply) -> dict[str, Any]:
     """The JSON object in an answer; empty where there is none."""
     try:
-        found = json.loads(reply.body)
+        content = json.loads(reply.body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def is_success(reply: HttpReply) -> bool:

@@ -101,14 +101,14 @@ def build_facts(line: MessageLine) -> dict[str, object]:
 
 
 def _build_alarm_facts(alarm: Alarm, what: str) -> dict[str, object]:
-    said = wording.describe_alarm(alarm.kind)
+    words = wording.describe_alarm(alarm.kind)
     return {
         "what": what,
         "tool": alarm.proposal.tool_name if alarm.proposal else "",
         "alarm": alarm,
-        "title": said.title,
-        "means": said.means,
-        "do": said.do,
+        "title": words.title,
+        "means": words.means,
+        "do": words.do,
         "link": build_link(f"/alarms/{alarm.pk}/"),
     }
 

@@ -85,8 +85,6 @@ class Channel(ABC):
     # Whether a message goes to one person, by the person's preferences. Other channels
     # send to a place, once for all people.
     is_personal: bool = False
-    # Whether `dispatch` replaces the message `thread` when the request is settled.
-    replaces_settled: bool = False
 
     @abstractmethod
     def is_configured(self) -> bool:

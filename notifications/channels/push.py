@@ -56,8 +56,8 @@ class PushChannel(Channel):
         return f"{count} browser{'' if count == 1 else 's'}" if count else ""
 
     def select_reachable(self, people: Sequence[Person]) -> set[int]:
-        found = PushSubscription.objects.filter(person__in=people)
-        return set(found.values_list("person_id", flat=True))
+        browsers = PushSubscription.objects.filter(person__in=people)
+        return set(browsers.values_list("person_id", flat=True))
 
     def dispatch(self, message: ChannelMessage) -> str:
         assert message.person is not None  # it is a personal channel

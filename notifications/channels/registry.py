@@ -14,16 +14,16 @@ from .contract import Channel, DeliveryError
 @cache
 def load_channels() -> Mapping[str, Channel]:
     """All channels by name. Raises ValueError when two have the same name."""
-    found: dict[str, Channel] = {}
+    by_name: dict[str, Channel] = {}
     for module in pkgutil.iter_modules(channels.__path__):
         named = import_module(f"{channels.__name__}.{module.name}")
         channel = getattr(named, "CHANNEL", None)
         if not isinstance(channel, Channel):
             continue
-        if channel.name in found:
+        if channel.name in by_name:
             raise ValueError(f"two modules define the channel {channel.name}")
-        found[channel.name] = channel
-    return found
+        by_name[channel.name] = channel
+    return by_name
 
 
 def find_channel(name: str) -> Channel:
@@ -39,8 +39,9 @@ def find_channel(name: str) -> Channel:
 
 def list_personal_channels() -> list[Channel]:
     """The channels to one person that this installation can use, mail first."""
-    found = [one for one in load_channels().values() if one.is_personal]
-    return sorted(
-        (one for one in found if one.is_configured()),
-        key=lambda one: (one.name != "email", one.title),
-    )
+    usable = [
+        channel
+        for channel in load_channels().values()
+        if channel.is_personal and channel.is_configured()
+    ]
+    return sorted(usable, key=lambda channel: (channel.name != "email", channel.title))

@@ -30,12 +30,11 @@ def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
     (`about`, as the fields of `Notice`)."""
     version = active.find_active_policy()
     routes = active.load_document(version).routes if version else []
-    found = None
     if routes:
-        subject = next((about[one] for one in SUBJECTS if about.get(one)), None)
-        found = select_places(routes, _build_routed_message(subject, kind))
-    if found is not None:
-        return found
+        subject = next((about[name] for name in SUBJECTS if about.get(name)), None)
+        places = select_places(routes, _build_routed_message(subject, kind))
+        if places is not None:
+            return places
     known = registry.load_channels()
     return [place for place in DEFAULT_PLACES if place.channel in known]
 
@@ -85,11 +84,11 @@ def choose_channels(
         for name in names
         if known[name].is_configured()
     }
-    found = []
+    chosen = []
     for person in people if names else ():
-        mine = [name for name, pks in reached.items() if person.pk in pks]
-        found += [(person, name) for name in mine or [USUAL_CHANNEL]]
-    return found
+        reaching = [name for name, pks in reached.items() if person.pk in pks]
+        chosen += [(person, name) for name in reaching or [USUAL_CHANNEL]]
+    return chosen
 
 
 def select_shared_places(
@@ -98,14 +97,14 @@ def select_shared_places(
     """The places where several people read the notice. That a request is settled is
     said wherever it was announced."""
     known = registry.load_channels()
-    found = [
+    shared = [
         place
         for place in places
         if place.channel not in known or not known[place.channel].is_personal
     ]
     request = about.get("request")
     if kind == "settled" and request is not None:
-        told = Notice.objects.filter(request=request, person=None)
-        sent = told.filter(sent_at__isnull=False)
-        found += [Place(*one) for one in sent.values_list("channel", "target")]
-    return list(dict.fromkeys(found))
+        announced = Notice.objects.filter(request=request, person=None)
+        sent = announced.filter(sent_at__isnull=False)
+        shared += [Place(*names) for names in sent.values_list("channel", "target")]
+    return list(dict.fromkeys(shared))

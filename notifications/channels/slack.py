@@ -114,8 +114,8 @@ def _update_first(thread: str, body: dict[str, Any]) -> str:
     except SlackError as error:
         if error.code not in NO_UPDATE_ERRORS:
             raise
-    said = {**body, "channel": room, "thread_ts": first}
-    return _name_message(_call_slack("chat.postMessage", said))
+    reply = {**body, "channel": room, "thread_ts": first}
+    return _name_message(_call_slack("chat.postMessage", reply))
 
 
 def _name_message(answer: dict[str, Any]) -> str:
@@ -138,8 +138,8 @@ def build_blocks(
     link = f"<{summary.link}|{summary.link_label}>"
     blocks.append(_build_section(text=_build_markdown(link)))
     if members:
-        said = " ".join(f"<@{member}>" for member in members)
-        blocks.append(_build_section(text=_build_markdown(said)))
+        mentions = " ".join(f"<@{member}>" for member in members)
+        blocks.append(_build_section(text=_build_markdown(mentions)))
     return blocks
 
 
@@ -164,11 +164,11 @@ def find_member_ids(people: Sequence[Person]) -> list[str]:
     """The Slack accounts of these people, found by mail address. People without one are
     left out, and so are those whom Slack cannot look up now: the message is more
     important than a mention."""
-    token, found = settings.COUNTERSEAL.slack_bot_token, []
+    token, members = settings.COUNTERSEAL.slack_bot_token, []
     for person in people:
         with suppress(DeliveryError):
-            found.append(_look_up_member(token, person.email))
-    return found
+            members.append(_look_up_member(token, person.email))
+    return members
 
 
 @lru_cache(maxsize=4096)

@@ -60,8 +60,8 @@ class SmsChannel(Channel):
             return str(answer["sid"])
         # A wrong number, a blocked sender or a wrong token: a person must change it.
         code = answer.get("code")
-        said = f"error {code}" if isinstance(code, int) else f"status {reply.status}"
-        raise DeliveryError(f"Text message: {said}", final=True)
+        problem = f"error {code}" if isinstance(code, int) else f"status {reply.status}"
+        raise DeliveryError(f"Text message: {problem}", final=True)
 
 
 CHANNEL = SmsChannel()
@@ -73,11 +73,11 @@ def build_text(message: ChannelMessage) -> str:
         link = content.build_link("/me/notifications/")
         return f"Test message from Counterseal\n{link}"
     if message.is_digest:
-        said = content.format_digest_subject(message.lines, message.rest)
-        return f"{said}\n{content.build_link('/queue/')}"
+        subject = content.format_digest_subject(message.lines, message.rest)
+        return f"{subject}\n{content.build_link('/queue/')}"
     (line,) = message.lines
     summary = content.summarize_line(line)
     end = f"\n{summary.link}"
     effect = summary.effect.replace(content.LEFT_OUT, "[...]")
-    said = f"{summary.subject}\n{effect}"
-    return said[: MAX_LENGTH - len(end)] + end
+    text = f"{summary.subject}\n{effect}"
+    return text[: MAX_LENGTH - len(end)] + end

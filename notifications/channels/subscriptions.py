@@ -82,8 +82,8 @@ def remove_ended_subscription(*, pk: int) -> None:
 
 def describe_browser(agent: str) -> str:
     """A browser in words, by its User-Agent header: `Chrome on Android`."""
-    name = next((said for word, said in _BROWSERS if word in agent), "Browser")
-    system = next((said for word, said in _SYSTEMS if word in agent), "")
+    name = next((title for word, title in _BROWSERS if word in agent), "Browser")
+    system = next((title for word, title in _SYSTEMS if word in agent), "")
     return f"{name} on {system}" if system else name
 
 

@@ -42,8 +42,8 @@ def start_drill(*, person: Person, queue: Queue, risk: Risk) -> NotificationDril
     locks.lock_on_call(queue.pk)
     now = clock.now()
     last = NotificationDrill.objects.filter(queue=queue, started_at__gt=now - REST)
-    if found := last.order_by("-started_at").first():
-        again = format_time(found.started_at + REST)
+    if recent := last.order_by("-started_at").first():
+        again = format_time(recent.started_at + REST)
         raise Conflict(
             f"The last drill of this queue began less than an hour ago. Start the next"
             f" one after {again}. Nothing was sent."
@@ -55,7 +55,9 @@ def start_drill(*, person: Person, queue: Queue, risk: Risk) -> NotificationDril
             " admit people. Nothing was sent."
         )
     on_call = duty.select_on_call(queue.pk, people, now)
-    asked = [one.public_id for one in people if not on_call or one.pk in on_call]
+    asked = [
+        decider.public_id for decider in people if not on_call or decider.pk in on_call
+    ]
     drill = NotificationDrill.objects.create(
         queue=queue,
         risk=risk,

@@ -109,20 +109,20 @@ def end_shift(*, shift_id: int, by: Person, shown: str = "") -> OnCallShift:
     `canonical.format_shown` of the shift that the planner read; empty without a page.
     Raises NotFound, NotPermitted, StaleVersion, or Conflict when it is over."""
     rows = OnCallShift.objects.select_related("queue", "person").filter(pk=shift_id)
-    found = rows.first()
-    if found is None:
+    shift = rows.first()
+    if shift is None:
         raise NotFound
-    check_may_plan(by, found.queue_id)
-    locks.lock_on_call(found.queue_id)
+    check_may_plan(by, shift.queue_id)
+    locks.lock_on_call(shift.queue_id)
     now = clock.now()
     row = rows.filter(ends_at__gt=now).first()
     if row is None:
         raise Conflict("This shift is over already. Nothing was changed.")
     parts = build_shown_shift(row, now)
     canonical.check_shown(shown, parts, "Nothing was changed.")  # guard: shift-shown
-    kept = OnCallShift.objects.filter(pk=shift_id)
-    if not kept.filter(begins_at__lt=now).update(ends_at=now):
-        kept.delete()
+    shift_rows = OnCallShift.objects.filter(pk=shift_id)
+    if not shift_rows.filter(begins_at__lt=now).update(ends_at=now):
+        shift_rows.delete()
     _log_shift("on_call.ended", row, by, now)
     return row
 
