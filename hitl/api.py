@@ -110,7 +110,9 @@ def _mark_required(parameter: dict[str, Any]) -> None:
     """Mark a parameter as required whose absence the endpoint itself refuses."""
     if parameter.get("description") == KEY_REQUIRED:
         schema = parameter["schema"]
-        (text,) = (one for one in schema.pop("anyOf") if one != {"type": "null"})
+        (text,) = (
+            choice for choice in schema.pop("anyOf") if choice != {"type": "null"}
+        )
         parameter["required"] = True
         schema |= text
 

@@ -25,5 +25,5 @@ class Attempts(AxesDatabaseHandler):  # type: ignore[misc]
             bare.GET = bare.POST = QueryDict()
         super().user_login_failed(sender, credentials, bare, **kwargs)
         if request is not None:  # AxesMiddleware reads these to detect a lockout
-            found = {k: v for k, v in vars(bare).items() if k.startswith("axes_")}
-            vars(request).update(found)
+            results = {k: v for k, v in vars(bare).items() if k.startswith("axes_")}
+            vars(request).update(results)

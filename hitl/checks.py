@@ -70,8 +70,8 @@ def check_callback_networks(
     now use CALLBACK_NETWORKS alone.
     """
     counterseal = settings.COUNTERSEAL
-    said = "callback_networks" in counterseal.model_fields_set
-    if counterseal.local or said or not counterseal.webhook_networks:
+    configured = "callback_networks" in counterseal.model_fields_set
+    if counterseal.local or configured or not counterseal.webhook_networks:
         return []
     return [
         Warning(
@@ -88,8 +88,8 @@ def run_startup_checks() -> list[CheckMessage]:
 
     *Raises* ImproperlyConfigured with one line for each error.
     """
-    found = run_checks(tags=[TAG])
-    errors = [str(message.msg) for message in found if message.is_serious()]
+    messages = run_checks(tags=[TAG])
+    errors = [str(message.msg) for message in messages if message.is_serious()]
     if errors:
         raise ImproperlyConfigured("\n".join(errors))
-    return found
+    return messages

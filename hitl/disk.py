@@ -52,10 +52,10 @@ def describe_disk() -> str:
 
 def probe_disk() -> str:
     """The same, checked now without the cache; logs what fails."""
-    found = [text for text in (_probe_database(), _probe_state_folder()) if text]
-    if found:
-        log.error("disk", found=found)
-    return "; ".join(found) or "ok"
+    problems = [text for text in (_probe_database(), _probe_state_folder()) if text]
+    if problems:
+        log.error("disk", found=problems)
+    return "; ".join(problems) or "ok"
 
 
 def _probe_database() -> str:

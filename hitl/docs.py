@@ -45,8 +45,8 @@ class ApiCall:
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """Documentation of every call, agents' calls first. Public, as the schema is."""
-    found = list(list_calls(api.build_description()))
-    groups = [(who, [c for c in found if c.audience == who]) for who in AUDIENCES]
+    calls = list(list_calls(api.build_description()))
+    groups = [(who, [c for c in calls if c.audience == who]) for who in AUDIENCES]
     return render(request, "docs.html", {"groups": groups})
 
 

@@ -119,7 +119,7 @@ def _parse_names(text: Any) -> list[str]:
 def _parse_named_addresses(text: Any) -> dict[str, str]:
     if not isinstance(text, str):
         return dict(text)
-    found = {}
+    addresses = {}
     for part in _parse_names(text):
         name, _, url = part.partition("=")
         if not name or urlsplit(url).scheme not in CHAT_SCHEMES:
@@ -127,8 +127,8 @@ def _parse_named_addresses(text: Any) -> dict[str, str]:
                 "must be name=https://address or name=teams+https://address, "
                 "separated by commas"
             )
-        found[name] = url
-    return found
+        addresses[name] = url
+    return addresses
 
 
 def _parse_modules(text: Any) -> list[str]:
@@ -171,10 +171,10 @@ def find_state_folder(environ: Mapping[str, str]) -> Path:
 def count_cores() -> int:
     """The processor cores that this process may use, at most MOST_WEB_PROCESSES."""
     if hasattr(os, "sched_getaffinity"):
-        found = len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     else:  # macOS
-        found = os.cpu_count() or 1
-    return min(found, MOST_WEB_PROCESSES)
+        cores = os.cpu_count() or 1
+    return min(cores, MOST_WEB_PROCESSES)
 
 
 Key = Annotated[bytes, BeforeValidator(_parse_key)]

@@ -101,16 +101,16 @@ def shorten_outage_errors(logger: Any, name: str, event: EventDict) -> EventDict
     error = _find_exception(event.get("exc_info"))
     if error is None or not _is_away(error):
         return event
-    said = {key: value for key, value in event.items() if key != "exc_info"}
-    return {**said, "error": f"{type(error).__name__}: {error}".strip()}
+    shortened = {key: value for key, value in event.items() if key != "exc_info"}
+    return {**shortened, "error": f"{type(error).__name__}: {error}".strip()}
 
 
-def _find_exception(said: Any) -> BaseException | None:
+def _find_exception(exc_info: Any) -> BaseException | None:
     """The exception of `exc_info`, in each form that the standard library accepts."""
-    found = said[1] if isinstance(said, tuple) else said
-    if found is True:
+    exception = exc_info[1] if isinstance(exc_info, tuple) else exc_info
+    if exception is True:
         return sys.exception()
-    return found if isinstance(found, BaseException) else None
+    return exception if isinstance(exception, BaseException) else None
 
 
 def _is_away(error: BaseException | None) -> bool:

@@ -78,16 +78,16 @@ def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:
     """The caller that a key, token or session identified: `agent:...`, `person:...`,
     `nobody` if nobody was, or "" if the view did not check. Reads only what is already
     loaded: a session that no view read stays unread."""
-    said = vars(request)
-    found = said.get("auth") or said.get("user")
-    if isinstance(found, SimpleLazyObject):
-        found = said.get("_cached_user")
-    if isinstance(found, AgentKey):
-        return f"agent:{found.agent.slug}"
-    if isinstance(found, Person):
-        return f"person:{found.public_id}"
+    loaded = vars(request)
+    caller = loaded.get("auth") or loaded.get("user")
+    if isinstance(caller, SimpleLazyObject):
+        caller = loaded.get("_cached_user")
+    if isinstance(caller, AgentKey):
+        return f"agent:{caller.agent.slug}"
+    if isinstance(caller, Person):
+        return f"person:{caller.public_id}"
     refused = response.status_code == HTTPStatus.UNAUTHORIZED
-    return "nobody" if refused or found is not None else ""
+    return "nobody" if refused or caller is not None else ""
 
 
 class ContentPolicy:
@@ -155,8 +155,8 @@ def _find_form_problem(request: HttpRequest) -> str:
     if foreign:
         return "A form must be sent in UTF-8."
     files = request.FILES
-    sent = [one for _, found in files.lists() for one in found]
-    names = [*request.POST, *files, *(one.name or "" for one in sent)]
+    sent = [file for _, uploads in files.lists() for file in uploads]
+    names = [*request.POST, *files, *(file.name or "" for file in sent)]
     texts = [text for _, values in request.POST.lists() for text in values]
     if any(UNSTORABLE.search(str(text)) for text in (*names, *texts)):
         return "A field has a character that cannot be stored, such as U+0000."
@@ -168,11 +168,11 @@ def _find_form_problem(request: HttpRequest) -> str:
 def _normalise_lines(sent: QueryDict) -> QueryDict:
     """The form with `\\n` for each end of a line. A browser sends two characters for
     each, and counts one against the length that a field allows."""
-    found = sent.copy()
+    form = sent.copy()
     for name, texts in sent.lists():
-        lines = [str(one).replace("\r\n", "\n").replace("\r", "\n") for one in texts]
-        found.setlist(name, lines)
-    return found
+        lines = [str(text).replace("\r\n", "\n").replace("\r", "\n") for text in texts]
+        form.setlist(name, lines)
+    return form
 
 
 class DomainErrors:

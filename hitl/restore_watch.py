@@ -70,6 +70,6 @@ class PeriodicChecks:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            for one in self.looks:
-                await loop.run_in_executor(self.thread, one)
+            for look in self.looks:
+                await loop.run_in_executor(self.thread, look)
             await asyncio.sleep(CHECK_INTERVAL_S)

@@ -29,11 +29,13 @@ class StandstillCheck:
         close_old_connections()
         try:
             uptime = time.monotonic() - self.began
-            found = standstills.update_standstill_alarms(periods=SWEEPS, uptime=uptime)
+            standing = standstills.update_standstill_alarms(
+                periods=SWEEPS, uptime=uptime
+            )
         except Exception as error:  # one that escaped would end the watch
             log.warning("standstill.not_looked", error=type(error).__name__)
             return
-        if found.effects or found.sweeps:
-            log.error("standstill", effects=found.effects, sweeps=found.sweeps)
-        if found.log:
-            log.error("log.stalled", **asdict(found.log))
+        if standing.effects or standing.sweeps:
+            log.error("standstill", effects=standing.effects, sweeps=standing.sweeps)
+        if standing.log:
+            log.error("log.stalled", **asdict(standing.log))

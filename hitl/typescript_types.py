@@ -129,7 +129,7 @@ def format_object(schema: Schema) -> str:
 
 def join_types(schemas: Iterable[Schema], sign: str) -> str:
     """Several schemas as one type expression, each type once."""
-    return f" {sign} ".join(dict.fromkeys(format_type(one) for one in schemas))
+    return f" {sign} ".join(dict.fromkeys(format_type(schema) for schema in schemas))
 
 
 def format_operations(operations: Iterable[tuple[str, str, Schema]]) -> str:
@@ -152,14 +152,16 @@ def format_operations(operations: Iterable[tuple[str, str, Schema]]) -> str:
 
 def format_parameters(place: str, parameters: Iterable[Schema]) -> str:
     """The parameters of one place, as a property of the operation."""
-    given = [one for one in parameters if one["in"] == place]
+    given = [parameter for parameter in parameters if parameter["in"] == place]
     if not given:
         return f"{INDENT * 2}readonly {place}: Readonly<Record<string, never>>;\n"
-    found = {
-        "properties": {one["name"]: one["schema"] for one in given},
-        "required": [one["name"] for one in given if one.get("required")],
+    fields = {
+        "properties": {parameter["name"]: parameter["schema"] for parameter in given},
+        "required": [
+            parameter["name"] for parameter in given if parameter.get("required")
+        ],
     }
-    return f"{INDENT * 2}readonly {place}: {format_fields(found, 2)};\n"
+    return f"{INDENT * 2}readonly {place}: {format_fields(fields, 2)};\n"
 
 
 def format_answer(operation: Schema) -> str:

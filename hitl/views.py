@@ -42,18 +42,18 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process can do its work: 200, or 503 and what is missing."""
-    found = {
+    services = {
         "database": _describe_database(),
         "disk": disk.describe_disk(),
         "broker": _describe_broker(),
     }
-    ready = all(text == "ok" for text in found.values())
+    ready = all(text == "ok" for text in services.values())
     worker = {
         "effects": _describe_effects(),
         "sweeps": _describe_sweeps(),
         "log": _describe_log(),
     }
-    body = {"status": "ok" if ready else "unavailable", **found, **worker}
+    body = {"status": "ok" if ready else "unavailable", **services, **worker}
     # Still 200: the pages work, and they tell people what to do.
     if ready and any(text != "ok" for text in worker.values()):
         body["status"] = "standstill"

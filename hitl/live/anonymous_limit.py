@@ -72,8 +72,8 @@ class AnonymousLimits:
 
     def attempt(self, address: str) -> AbstractAsyncContextManager[Place]:
         """An attempt of this address to authenticate, for all accounts together. If the
-        block sets `kept`, it counts as a failure for a minute. It does not fit when too
-        many failed within the last minute."""
+        block sets `lasts`, it counts as a failure for a minute. It does not fit when
+        too many failed within the last minute."""
         most = settings.COUNTERSEAL.failures_per_minute
         return take_place(
             self._counts, f"failures:{address}", most=most, seconds=MINUTE_S

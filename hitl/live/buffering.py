@@ -48,8 +48,8 @@ class BufferedResponse:
         return next((v.decode("latin1") for n, v in self.headers if n == name), "")
 
     def without(self, name: bytes) -> BufferedResponse:
-        kept = tuple(pair for pair in self.headers if pair[0] != name)
-        return replace(self, headers=kept)
+        headers = tuple(pair for pair in self.headers if pair[0] != name)
+        return replace(self, headers=headers)
 
     def with_body(self, body: bytes) -> BufferedResponse:
         """The same status and headers with another body."""

@@ -65,14 +65,14 @@ class CallerMiddleware:
         async def learn(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
-                said = [value for name, value in headers if name.lower() == HEADER]
+                named = [value for name, value in headers if name.lower() == HEADER]
                 scope[BROKEN] = message["status"] >= 500
-                if said and not scope[BROKEN]:
-                    caller = said[0].decode("latin1")
+                if named and not scope[BROKEN]:
+                    caller = named[0].decode("latin1")
                     self.callers.learn(scope, caller)
                     scope[ANSWERED] = caller != NOBODY
-                kept = [pair for pair in headers if pair[0].lower() != HEADER]
-                message = {**message, "headers": kept}
+                others = [pair for pair in headers if pair[0].lower() != HEADER]
+                message = {**message, "headers": others}
             await send(message)
 
         await self.app(scope, receive, learn)

@@ -172,14 +172,14 @@ def parse_wait_seconds(scope: Scope) -> int:
 def build_recheck(scope: Scope, proposal: str) -> Scope:
     """The request for the proposal's current state, with the client's credentials."""
     path = f"{API}proposals/{proposal}"
-    kept = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
+    passed_on = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
     return {
         **scope,
         "method": "GET",
         "path": path,
         "raw_path": quote(path).encode(),
         "query_string": b"wait=1",  # makes the view set HEADER while it is not final
-        "headers": [pair for pair in scope["headers"] if pair[0] in kept],
+        "headers": [pair for pair in scope["headers"] if pair[0] in passed_on],
     }
 
 

@@ -39,7 +39,7 @@ class OpenPage:
     """One open page: the state it knows, and the newest event for it."""
 
     viewer: Viewer | None = None  # until the view has identified the viewer
-    told: dict[str, Any] = field(default_factory=dict)
+    known_state: dict[str, Any] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     heard: set[str] = field(default_factory=set)  # before the viewer was known
     missed: bool = False
@@ -66,12 +66,12 @@ class OpenPage:
         """Prepare an event with this state, unless the page already knows it."""
         if self.viewer is None:
             return
-        told = subscription.build_message(self.viewer, news)
-        if told == self.told and not self.changed:
+        state = subscription.build_message(self.viewer, news)
+        if state == self.known_state and not self.changed:
             return
-        self.told = told
-        said = subscription.build_message(self.viewer, news, self.changed)
-        self.event = subscription.format_event(said, number).encode()
+        self.known_state = state
+        message = subscription.build_message(self.viewer, news, self.changed)
+        self.event = subscription.format_event(message, number).encode()
         self.wake()
 
     def take(self) -> bytes:
@@ -162,13 +162,13 @@ class PageUpdates:
             return
         loop = asyncio.get_running_loop()
         try:
-            found, number = await loop.run_in_executor(
+            counts, number = await loop.run_in_executor(
                 self._thread, self._count, viewers
             )
         except Exception as error:  # the next change or pulse counts again
             log.warning("count_failed", error=type(error).__name__)
             return
         for page in self._pages:
-            news = found.get(page.viewer.person) if page.viewer else None
+            news = counts.get(page.viewer.person) if page.viewer else None
             if news is not None:
                 page.tell(news, number)

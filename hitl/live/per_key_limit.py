@@ -106,7 +106,7 @@ class CallerLimit:
                 await _refuse_anonymous(scope).send(send)
                 return
             await self.app(scope, receive, send)
-            attempt.kept = not (scope.get(ANSWERED) or scope.get(BROKEN))
+            attempt.lasts = not (scope.get(ANSWERED) or scope.get(BROKEN))
 
     async def _in_line(
         self, caller: str, scope: Scope, receive: Receive, send: Send
@@ -140,11 +140,15 @@ class CallerLimit:
                 del self._lines[key]
 
     def _standing(self, key: str, scope: Scope) -> BufferedResponse | None:
-        told = self._told.get(key)
-        if told is None or not is_proposal(scope) or told.until <= _read_loop_clock():
+        refusal = self._told.get(key)
+        if (
+            refusal is None
+            or not is_proposal(scope)
+            or refusal.until <= _read_loop_clock()
+        ):
             return None
-        told.again += 1
-        return told.answer
+        refusal.again += 1
+        return refusal.answer
 
     async def _ask(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_proposal(scope):

@@ -62,7 +62,7 @@ class OwnCounts:
         """Count one more entry for so many seconds. False, and nothing is counted, when
         there are `most` already."""
         now = time.monotonic()
-        ends = {one: end for one, end in self._ends.get(key, {}).items() if end > now}
+        ends = {name: end for name, end in self._ends.get(key, {}).items() if end > now}
         fits = len(ends) < most
         if fits:
             ends[entry] = now + seconds
@@ -141,14 +141,14 @@ class SharedCounts(OwnCounts):
 @dataclass
 class Place:
     """One of `most` entries under a key. `fits` is False when there was no room for it.
-    `kept` leaves the entry to its own end."""
+    `lasts` leaves the entry to its own end."""
 
     counts: OwnCounts
     key: str
     most: int
     seconds: float
     fits: bool = False
-    kept: bool = False
+    lasts: bool = False
     entry: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     async def enter(self) -> None:
@@ -183,5 +183,5 @@ async def take_place(
     try:
         yield place
     finally:
-        if not place.kept:
+        if not place.lasts:
             await place.leave()

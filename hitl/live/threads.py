@@ -62,13 +62,13 @@ async def _collect_body(receive: Receive) -> bytes:
 
 def call_wsgi(app: WsgiApp, environ: Environ) -> BufferedResponse:
     """Call a WSGI application and return its whole response. Raises what it raises."""
-    status, found, chunks = "", WsgiHeaders(), list[bytes]()
+    status, headers, chunks = "", WsgiHeaders(), list[bytes]()
 
     def start_response(
-        line: str, headers: WsgiHeaders, exc_info: Any = None, /
+        line: str, pairs: WsgiHeaders, exc_info: Any = None, /
     ) -> Callable[[bytes], object]:
-        nonlocal status, found
-        status, found = line, headers
+        nonlocal status, headers
+        status, headers = line, pairs
         return chunks.append
 
     content = app(environ, start_response)
@@ -77,7 +77,7 @@ def call_wsgi(app: WsgiApp, environ: Environ) -> BufferedResponse:
     finally:
         getattr(content, "close", lambda: None)()
     return BufferedResponse(
-        int(status.partition(" ")[0]), _encode_headers(found), b"".join(chunks)
+        int(status.partition(" ")[0]), _encode_headers(headers), b"".join(chunks)
     )
 
 

@@ -341,8 +341,8 @@ def _run_command(name: str, **options: Any) -> None:
     try:
         call_command(name, stdout=io.StringIO(), stderr=io.StringIO(), **options)
     except (DatabaseError, ImproperlyConfigured) as error:
-        said = str(error).strip().split("\n", 1)[0]
-        raise InstallationError(f"{name} failed: {said}") from error
+        reason = str(error).strip().split("\n", 1)[0]
+        raise InstallationError(f"{name} failed: {reason}") from error
 
 
 def _read_logins(here: Layout) -> dict[str, dict[str, str]]:

@@ -98,8 +98,8 @@ def create_run_folder(run: Path) -> None:
     *Raises* InstallationError.
     """
     run.mkdir(mode=0o711, parents=True, exist_ok=True)
-    found = run.lstat()
-    if run.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = run.lstat()
+    if run.is_symlink() or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise InstallationError(
             f"{run} belongs to another user: remove it, or set another STATE"
         )

@@ -204,8 +204,8 @@ def _describe_failure(output: str) -> str:
     """PostgreSQL's reason in one line, with what to do about a full disk."""
     if "No space left on device" in output:
         return "the disk is full: free some space on the disk of STATE"
-    said = ERROR_LINE.findall(output)
-    return f"PostgreSQL did not start: {said[-1] if said else 'it gave no reason'}"
+    errors = ERROR_LINE.findall(output)
+    return f"PostgreSQL did not start: {errors[-1] if errors else 'it gave no reason'}"
 
 
 def _check_data_folder(data: Path) -> None:
@@ -215,10 +215,10 @@ def _check_data_folder(data: Path) -> None:
             f"{data} is not a complete database folder (its creation was interrupted, "
             "or files are missing): move it away to start with an empty one"
         )
-    found = version.read_text().strip()
-    if found != MAJOR:
+    major = version.read_text().strip()
+    if major != MAJOR:
         raise InstallationError(
-            f"{data} was created by PostgreSQL {found}, this is {MAJOR}: move it away, "
+            f"{data} was created by PostgreSQL {major}, this is {MAJOR}: move it away, "
             "or set DATABASE_URL to a server of that version"
         )
 
@@ -297,10 +297,10 @@ def _ensure_database(layout: Layout, password: str) -> None:
         dbname="postgres",
         autocommit=True,
     ) as connection:
-        found = connection.execute(
+        row = connection.execute(
             "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
         ).fetchone()
-        if not found:
+        if not row:
             create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE))
             connection.execute(create)
 

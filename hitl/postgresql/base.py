@@ -34,15 +34,15 @@ class ClampingLoader(BaseTzLoader):  # type: ignore[misc]  # has no types
 
     def load(self, data: Any) -> datetime:
         try:
-            found: datetime = super().load(data)
+            time: datetime = super().load(data)
         except DataError:
             text = bytes(data).decode()
             early = text.endswith("BC") or text.startswith(("-", "0001-"))
             log.warning("database.time_out_of_range", stored=text)
             return (FIRST if early else LAST).replace(tzinfo=self.timezone)
-        if FIRST.year <= found.year <= LAST.year:
-            return found
-        nearest = FIRST if found.year < FIRST.year else LAST
+        if FIRST.year <= time.year <= LAST.year:
+            return time
+        nearest = FIRST if time.year < FIRST.year else LAST
         return nearest.replace(tzinfo=self.timezone)
 
 
@@ -59,10 +59,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect, and read times with the clamping loader."""
-        found = super().get_new_connection(conn_params)
+        connection = super().get_new_connection(conn_params)
         loader = build_time_loader(self.timezone)
-        found.adapters.register_loader("timestamptz", loader)
-        return found
+        connection.adapters.register_loader("timestamptz", loader)
+        return connection
 
     def close_if_health_check_failed(self) -> None:
         """Close a connection that the server has closed. Django's own question decides

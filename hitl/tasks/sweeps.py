@@ -79,9 +79,9 @@ def _repeat_in_chunks(operation: deadlines.Sweep) -> int:
     """Repeat an operation until it finds less than a chunk. Returns the total."""
     total = 0
     for _ in range(MOST_CHUNKS):
-        found = operation()
-        total += len(found)
-        if len(found) < deadlines.CHUNK:
+        changed = operation()
+        total += len(changed)
+        if len(changed) < deadlines.CHUNK:
             break
     return total
 
