@@ -12,10 +12,10 @@ def ours() -> set[str]:
     return {name for name in app.tasks if name.startswith("hitl.")}
 
 
-def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
+def test_a_task_is_called_by_its_function() -> None:
     """A worker of another release knows it by that name."""
-    here = {f"hitl.tasks.{name}" for name in tasks.__all__}
-    assert ours() == here
+    own = {name for name, task in vars(tasks).items() if hasattr(task, "apply_async")}
+    assert ours() == {f"hitl.tasks.{name}" for name in own}
 
 
 def test_every_promise_is_a_task() -> None:

@@ -1,37 +1,166 @@
-"""Tasks that run periodically or enforce what a person started: deadlines, recall
-windows, holds, incidents, batches, log exports, stops, alarms and clean-up."""
+"""Celery tasks of the gate. A task gets an id and calls operations. All state is in the
+database, so a lost, doubled or forged message changes nothing.
+
+Outbox rows, the beat schedule and workers of another release know a task by the name of
+its function here.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
+from functools import wraps
 
+from celery import shared_task
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from assurance import insertion, library, second_reviews
 from assurance.datasets import consent, files
 from desk.log import exports, search_entries
-from journal import dispatch, failpoints, outbox, sweeps, transactions
-from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
+from journal import dispatch, failpoints, outbox, restore_epochs, sweeps, transactions
+from journal.errors import AlreadyDecided, Conflict, DatabaseRestored, NotFound
+from journal.models import OutboxMessage
+from notifications import delivery, plan
 from reviews import canary_verdicts, deadlines, recovery, retention
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
 from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
+from reviews.executions import reconcile, repairs, run
+from reviews.grants import sequence
 from reviews.holds import rows
 from reviews.models import Stop
 from reviews.requests import proposals
 from reviews.stops import incidents, scope
 from stats import alerts, rollups
 
-from .named import task
-
+# After this time in the queue, the nudge of an execution must have been lost.
+NUDGE_GRACE = timedelta(seconds=3)
 MOST_CHUNKS = 20  # keeps a long backlog within one task's time limit
+BETWEEN_SWEEPS_S = 0.1
 
 
-@task()
+def takes_message(work: Callable[[OutboxMessage], None]) -> Callable[[int], None]:
+    """A task that claims the outbox message of an id, and does nothing where another
+    worker has it or has done it."""
+
+    @wraps(work)
+    def consume(message_id: int) -> None:
+        with outbox.consume(message_id) as message:
+            if message is not None:
+                work(message)
+
+    return consume
+
+
+# Executions
+
+
+@shared_task(throws=(DatabaseRestored,))
+@takes_message
+def execute(message: OutboxMessage) -> None:
+    """Run an execution that was just queued; its outbox message is the nudge."""
+    run.run_execution(message.subject)
+    _enqueue_executions(sequence.find_next_executions(message.subject))
+
+
+@shared_task(throws=(DatabaseRestored,))
+def run_execution(execution_id: str) -> None:
+    """Run an execution that a sweep found without a worker."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
+        run.run_execution(execution_id)
+    _enqueue_executions(sequence.find_next_executions(execution_id))
+
+
+@shared_task
+def queue_executions() -> int:
+    """Enqueue the tasks of queued executions that are due. Returns how many."""
+    return _enqueue_executions(deadlines.list_overdue_executions(quiet=NUDGE_GRACE))
+
+
+@shared_task
+def recover_leases() -> int:
+    """Enqueue the tasks of executions whose lease lapsed. Returns how many."""
+    return _enqueue_executions(deadlines.list_lapsed_executions())
+
+
+def _enqueue_executions(execution_ids: list[str]) -> int:
+    if execution_ids and restore_epochs.find_halt_reason():
+        return 0  # no claim is allowed until the restored database was checked
+    return dispatch.fill_queue("hitl.tasks.run_execution", execution_ids)
+
+
+@shared_task
+def look_up_unknown() -> int:
+    """Enqueue the look-ups of unknown outcomes that are due. Returns how many."""
+    return dispatch.fill_queue("hitl.tasks.look_up_one", reconcile.list_due_look_ups())
+
+
+@shared_task
+def look_up_one(execution_id: str) -> None:
+    """Look up one unknown outcome. Never performs an effect."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
+        reconcile.look_up_if_due(execution_id)
+
+
+@shared_task
+def lapse_repairs() -> int:
+    """End repairs that nobody confirmed in time. Returns how many."""
+    return repairs.lapse_repairs()
+
+
+@shared_task
+def audit_refused() -> int:
+    """Enqueue the audits that are due. Returns how many."""
+    return dispatch.fill_queue("hitl.tasks.audit_one", reconcile.list_due_audits())
+
+
+@shared_task
+def audit_one(execution_id: str) -> None:
+    """Audit one execution: ask its service whether the effect happened anyway."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
+        reconcile.audit_execution(execution_id)
+
+
+# Notifications
+
+
+@shared_task
+@takes_message
+def notify_people(message: OutboxMessage) -> None:
+    """Notify people of any event in `notifications.events.EVENTS`, on every
+    channel."""
+    plan.notify_of_event(message)
+
+
+@shared_task
+@takes_message
+def send_notice(message: OutboxMessage) -> None:
+    """Send a delayed notice, or one that a channel refused, now that it is due."""
+    delivery.deliver_due_notice(message.subject)
+
+
+@shared_task
+@takes_message
+def send_digest(message: OutboxMessage) -> None:
+    """Send one person's digests."""
+    delivery.send_digest(message.subject)
+
+
+@shared_task
+@takes_message
+def send_test(message: OutboxMessage) -> None:
+    delivery.send_test_notice(message.subject, **message.facts)
+
+
+# Deadlines, holds, incidents, batches, exports, stops, alarms and clean-up
+
+
+@shared_task
 def close_recall_windows() -> int:
     """Authorize requests whose recall window is over. Returns how many."""
     with suppress(DatabaseRestored):
@@ -39,7 +168,7 @@ def close_recall_windows() -> int:
     return 0
 
 
-@task()
+@shared_task
 def expire_due() -> int:
     """Expire requests that nobody decided in time. Returns how many."""
     with suppress(DatabaseRestored):
@@ -47,32 +176,31 @@ def expire_due() -> int:
     return 0
 
 
-@task()
+@shared_task
 def remind_before_deadline() -> int:
     """Publish reminders of requests that are near their deadline. Returns how many."""
     return deadlines.enqueue_reminders()
 
 
-@task()
+@shared_task
 def lapse_holds() -> int:
     """Free requests whose hold lapsed while another person waits for them or did not
     answer an offer."""
     return rows.free_lapsed_holds()
 
 
-@task()
+@shared_task
 def hold_deadlines() -> int:
     """Move deadlines that an incident freezes, and let the others run again."""
     return _repeat_in_chunks(incidents.advance_frozen_deadlines)
 
 
-@task()
-def freeze_deadlines(message_id: int) -> None:
+@shared_task
+@takes_message
+def freeze_deadlines(message: OutboxMessage) -> None:
     """Freeze deadlines right after an incident was declared; its outbox message is the
     nudge."""
-    with outbox.consume(message_id) as message:
-        if message is not None:
-            _repeat_in_chunks(incidents.advance_frozen_deadlines)
+    _repeat_in_chunks(incidents.advance_frozen_deadlines)
 
 
 def _repeat_in_chunks(operation: deadlines.Sweep) -> int:
@@ -86,67 +214,61 @@ def _repeat_in_chunks(operation: deadlines.Sweep) -> int:
     return total
 
 
-@task()
-def form_batch(message_id: int) -> None:
+@shared_task
+@takes_message
+def form_batch(message: OutboxMessage) -> None:
     """Batch a new request with similar ones; its outbox message is the nudge."""
-    with outbox.consume(message_id) as message:
-        if message is not None:
-            formation.form_batch_around(message.subject)
+    formation.form_batch_around(message.subject)
 
 
-@task()
+@shared_task
 def tidy_batches() -> int:
     """Tidy the open batches, and batch requests that were missed. Returns how many
     batches changed."""
     return formation.tidy_open_batches() + len(formation.form_missed_batches())
 
 
-@task()
-def write_export(message_id: int) -> None:
+@shared_task
+@takes_message
+def write_export(message: OutboxMessage) -> None:
     """Write an export of the log for a few seconds; if more is left, publish another
     outbox message for the rest."""
-    with outbox.consume(message_id) as message:
-        if message is not None and not exports.write_export(message.subject):
-            exports.enqueue_rest(message.subject)
+    if not exports.write_export(message.subject):
+        exports.enqueue_rest(message.subject)
 
 
-@task()
-def write_dataset(message_id: int) -> None:
+@shared_task
+@takes_message
+def write_dataset(message: OutboxMessage) -> None:
     """Write a dataset for a few seconds; if more is left, publish another outbox
     message for the rest."""
-    with outbox.consume(message_id) as message:
-        if message is not None and not files.write_dataset(message.subject):
-            files.enqueue_rest(message.subject)
+    if not files.write_dataset(message.subject):
+        files.enqueue_rest(message.subject)
 
 
-@task()
+@shared_task
 def drop_old_exports() -> int:
     """Delete the old files of exports and datasets. Returns the number of parts."""
     return exports.delete_old_files() + files.delete_old_datasets()
 
 
-@task()
+@shared_task
 def lapse_unanswered() -> int:
     """End the datasets, and the changes of the library of defects, that no second
     administrator answered in time. Returns how many."""
     return consent.lapse_datasets() + library.lapse_changes()
 
 
-BETWEEN_SWEEPS_S = 0.1
-
-
-@task()
-def enforce_stop(message_id: int) -> None:
+@shared_task
+@takes_message
+def enforce_stop(message: OutboxMessage) -> None:
     """Withdraw and refuse what waits under a new Stop row. Repeat until every
     transaction that was open when the stop began has ended: it may have checked the
     stops before, and submit something afterwards."""
-    with outbox.consume(message_id) as message:
-        if message is None:
-            return
-        horizon = transactions.read_xid_horizon()
-        # If the task's time limit ends this loop, the outbox repeats the task.
-        while not _enforce_once(message.subject, horizon):
-            time.sleep(BETWEEN_SWEEPS_S)
+    horizon = transactions.read_xid_horizon()
+    # If the task's time limit ends this loop, the outbox repeats the task.
+    while not _enforce_once(message.subject, horizon):
+        time.sleep(BETWEEN_SWEEPS_S)
 
 
 def _enforce_once(stop_id: str, horizon: int) -> bool:
@@ -170,13 +292,13 @@ def _withdraw_or_revoke(proposal_id: str, stop: Stop) -> None:
             proposals.withdraw_stopped_proposal(proposal_id=proposal_id, code="stopped")
 
 
-@task()
+@shared_task
 def watch_epoch() -> str:
     """Check whether an older database was restored in place of the current one."""
     return recovery.watch_for_restore()
 
 
-@task()
+@shared_task
 def watch() -> int:
     """Run the alarm sweep, and raise an alarm about dropped broker messages. Returns
     how many alarms the sweep changed."""
@@ -186,24 +308,24 @@ def watch() -> int:
     return alarms.sweep_alarms()
 
 
-@task()
+@shared_task
 def pulse_effects() -> None:
     """Show that a worker serves the queue of effects: Celery notes that this ran."""
 
 
-@task()
+@shared_task
 def drop_old_drafts() -> int:
     """Delete drafts older than a day. Returns how many."""
     return drafts.delete_old_drafts()
 
 
-@task()
+@shared_task
 def enter_searched() -> int:
     """Add new revisions to the search index of the log. Returns how many."""
     return search_entries.add_missing_entries()
 
 
-@task()
+@shared_task
 def prune() -> int:
     """Delete old notices and sessions, and erase old results. Returns how many."""
     gone = retention.delete_old_notices()
@@ -215,7 +337,7 @@ def prune() -> int:
     )
 
 
-@task()
+@shared_task
 def update_statistics() -> int:
     """Compute the statistics of the days that changed, and raise or close the alarms of
     the policy's alerts. Returns how many days."""
@@ -224,7 +346,7 @@ def update_statistics() -> int:
     return days
 
 
-@task()
+@shared_task
 def run_canaries() -> int:
     """End canaries that nobody decided, and plant those that are due. Returns how many
     were planted."""
@@ -232,13 +354,13 @@ def run_canaries() -> int:
     return insertion.insert_due_canaries()
 
 
-@task()
+@shared_task
 def choose_second_reviews() -> int:
     """Choose the decisions that are reviewed a second time. Returns how many."""
     return second_reviews.choose_second_reviews()
 
 
-@task()
+@shared_task
 def export_traces() -> int:
     """Export the spans of proposals that ended. Returns how many log records were
     read."""
