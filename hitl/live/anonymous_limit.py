@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.conf import settings
 
@@ -25,37 +25,56 @@ SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclass
-class _AddressQueue:
-    """The calls of one address that wait or run now."""
+class _Queue:
+    """The calls of one key that wait or run now."""
 
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    free: asyncio.Semaphore
     here: int = 0
 
 
+class Turns:
+    """Lets `each` calls of one key run at a time, first come, first served."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._queues: dict[str, _Queue] = {}
+
+    @asynccontextmanager
+    async def turn(self, key: str, *, most: int) -> AsyncIterator[bool]:
+        """Wait for a turn. Yields False at once if `most` calls of this key wait or run
+        already."""
+        queue = self._queues.setdefault(key, _Queue(asyncio.Semaphore(self._each)))
+        queue.here += 1
+        try:
+            if queue.here > most:
+                yield False
+                return
+            async with queue.free:
+                yield True
+        finally:
+            queue.here -= 1
+            if not queue.here:
+                del self._queues[key]
+
+
 class AddressTurns:
-    """Lets `at_once` calls run at a time, and at most one of each address, so that
+    """Lets `AT_ONCE` calls run at a time, and at most one of each address, so that
     addresses take turns however many calls each of them makes."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._free = asyncio.Semaphore(at_once)
-        self._lines: dict[str, _AddressQueue] = {}
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._turns = Turns(1)
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[bool]:
         """Wait for a turn. Yields False at once if too many calls of this address wait
         already."""
-        line = self._lines.setdefault(address, _AddressQueue())
-        line.here += 1
-        try:
-            if line.here > MOST_WAITING:
+        async with self._turns.turn(address, most=MOST_WAITING) as fits:
+            if not fits:
                 yield False
                 return
-            async with line.turn, self._free:
+            async with self._free:
                 yield True
-        finally:
-            line.here -= 1
-            if not line.here:
-                del self._lines[address]
 
 
 class AnonymousLimits:

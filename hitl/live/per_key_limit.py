@@ -8,11 +8,9 @@ small limit (`anonymous_limit`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from .anonymous_limit import AnonymousLimits, is_access_attempt
+from .anonymous_limit import AnonymousLimits, Turns, is_access_attempt
 from .buffering import (
     App,
     BufferedResponse,
@@ -44,14 +42,6 @@ REFUSALS_HEADER = (
 
 
 @dataclass
-class _CallerQueue:
-    """The calls of one caller that wait or run now."""
-
-    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    here: int = 0
-
-
-@dataclass
 class _RepeatedRefusal:
     """A refusal that is repeated until `until`, and how often it was."""
 
@@ -68,7 +58,7 @@ class CallerLimit:
         self, app: App, callers: KnownCallers, strangers: AnonymousLimits
     ) -> None:
         self.app, self.callers, self.strangers = app, callers, strangers
-        self._lines: dict[str, _CallerQueue] = {}
+        self._turns = Turns(AT_ONCE)
         self._told: dict[str, _RepeatedRefusal] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,29 +105,12 @@ class CallerLimit:
         if standing is not None:
             await standing.send(send)
             return
-        async with self._turn(caller) as fits:
+        async with self._turns.turn(caller, most=MOST_QUEUED) as fits:
             answer = self._standing(caller, scope) if fits else _refuse_caller(scope)
             if answer is None:  # no refusal came while it waited
                 await self._ask(caller, scope, receive, send)
         if answer is not None:
             await answer.send(send)
-
-    @asynccontextmanager
-    async def _turn(self, key: str) -> AsyncIterator[bool]:
-        """Wait for a turn, first come, first served. Yields False at once if too many
-        calls wait already."""
-        line = self._lines.setdefault(key, _CallerQueue())
-        line.here += 1
-        try:
-            if line.here > MOST_QUEUED:
-                yield False
-                return
-            async with line.free:
-                yield True
-        finally:
-            line.here -= 1
-            if not line.here:
-                del self._lines[key]
 
     def _standing(self, key: str, scope: Scope) -> BufferedResponse | None:
         refusal = self._told.get(key)

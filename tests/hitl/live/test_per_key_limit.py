@@ -141,7 +141,7 @@ def test_one_caller_leaves_a_thread_to_the_others(spellings: list[str]) -> None:
         answers = await asyncio.gather(other, *many)
         assert {answer.status for answer in answers} == {201}
         assert threads.most["agent:loud"] == per_key_limit.AT_ONCE
-        assert not door.fair._lines
+        assert not door.fair._turns._queues
 
     loops.run(story())
 
