@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.template.loader import render_to_string, select_template
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from agents.adapters import authzen
@@ -25,6 +25,15 @@ API_HINT = " See `errors` for details."  # for programs; a page shows the errors
 # Statuses after which the person can go on at the approval request.
 LEADING_BACK = {HTTPStatus.CONFLICT, HTTPStatus.GONE, HTTPStatus.UNPROCESSABLE_ENTITY}
 MEDIA_TYPE = "application/problem+json"
+# The headlines of the error page; another status has one that says little.
+HEADLINES: dict[int, str] = {
+    HTTPStatus.FORBIDDEN: "You do not have permission",
+    HTTPStatus.NOT_FOUND: "Not found",
+    HTTPStatus.CONFLICT: "This changed while you were working",
+    HTTPStatus.GONE: "No longer possible",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Check your input",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
+}
 
 
 def build_problem(
@@ -99,7 +108,7 @@ def render_error_page(
     leads_back = status in LEADING_BACK or code == SignedOut.code
     context = {
         "status": status,
-        "title": title,
+        "title": title or HEADLINES.get(status, ""),
         "code": code,
         "detail": detail.replace(API_HINT, ""),
         "errors": errors or [],
@@ -118,8 +127,9 @@ def render_error_page(
         response["HX-Retarget"] = "#notice"
         response["HX-Reswap"] = "outerHTML"
     else:
-        template = select_template([f"{status}.html", "error.html"])
-        response = HttpResponse(template.render(context, known), status=status)
+        template = "500.html" if status == 500 else "error.html"
+        html = render_to_string(template, context, known)
+        response = HttpResponse(html, status=status)
     response["Vary"] = "HX-Request"
     return response
 
