@@ -37,7 +37,7 @@ from reviews.people import preferences
 
 from . import delivery, send_times
 from .channels import attempts, email, routing
-from .events import EVENTS, Audience, NotificationEvent
+from .events import EVENTS, Audience
 from .on_call import drills, duty
 from .send_times import SendTime
 
@@ -79,7 +79,7 @@ def notify_of_event(message: OutboxMessage) -> None:
         # The mail goes at once whatever the reader's preferences, because an incident
         # concerns all open requests.
         email.send_incident_mail(message.subject, **message.facts)
-    elif audience := _FINDERS[event.audience](event, message):
+    elif audience := _FINDERS[event.audience](message):
         notify_people(audience, event.kind)
 
 
@@ -133,26 +133,22 @@ def _load_request(message: OutboxMessage) -> ApprovalRequest:
     return ApprovalRequest.with_canaries.get_with_proposal(message.subject)
 
 
-def _find_deciders(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+def _find_deciders(message: OutboxMessage) -> NoticeAudience:
     return select_deciders(_load_request(message), roles=DECIDING_ROLES)
 
 
-def _find_supervisors(
-    event: NotificationEvent, message: OutboxMessage
-) -> NoticeAudience:
+def _find_supervisors(message: OutboxMessage) -> NoticeAudience:
     return select_deciders(_load_request(message), roles=SUPERVISING_ROLES)
 
 
-def _find_assignee(
-    event: NotificationEvent, message: OutboxMessage
-) -> NoticeAudience | None:
+def _find_assignee(message: OutboxMessage) -> NoticeAudience | None:
     request = _load_request(message)
     if request.assignee is None:
         return None
     return _select_one(request, request.assignee.public_id, message)
 
 
-def _find_named(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+def _find_named(message: OutboxMessage) -> NoticeAudience:
     return _select_one(_load_request(message), str(message.facts["person"]), message)
 
 
@@ -165,62 +161,46 @@ def _select_one(
     )
 
 
-def _find_of_execution(
-    event: NotificationEvent, message: OutboxMessage
-) -> NoticeAudience:
-    execution = Execution.objects.get(pk=message.subject)
-    return _select_supervisors(execution, event.kind)
+def _find_of_execution(message: OutboxMessage) -> NoticeAudience:
+    return _select_supervisors(Execution.objects.get(pk=message.subject), message)
 
 
-def _find_of_announcement(
-    event: NotificationEvent, message: OutboxMessage
-) -> NoticeAudience:
+def _find_of_announcement(message: OutboxMessage) -> NoticeAudience:
     proposal = Proposal.objects.get(pk=message.subject)
-    return _select_supervisors(proposal.executions.get(), event.kind)
+    return _select_supervisors(proposal.executions.get(), message)
 
 
-def _select_supervisors(execution: Execution, kind: str) -> NoticeAudience:
+def _select_supervisors(execution: Execution, message: OutboxMessage) -> NoticeAudience:
     risk = execution.grant.revision.risk
+    kind = EVENTS[message.topic].kind
     queue = delivery.find_concerned_queue(execution, kind)
     people = permissions.list_deciders(queue, roles=SUPERVISING_ROLES)
     return NoticeAudience(people, risk, {"execution": execution})
 
 
-def _find_of_alarm(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+def _find_of_alarm(message: OutboxMessage) -> NoticeAudience:
     """Supervisors of the alarm's queue, each notified once an alarm. After the alarm is
     closed, nobody new is notified, and earlier notices are dropped."""
     alarm = Alarm.objects.get(pk=message.subject)
-    closed = alarm.status == AlarmStatus.CLOSED
+    people: Sequence[Person] = []
+    if alarm.status != AlarmStatus.CLOSED:
+        people = permissions.list_deciders(alarm.queue_id, roles=SUPERVISING_ROLES)
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
-    people = (
-        []
-        if closed
-        else permissions.list_deciders(alarm.queue_id, roles=SUPERVISING_ROLES)
-    )
     return NoticeAudience(people, risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
-def _find_of_drill(
-    event: NotificationEvent, message: OutboxMessage
-) -> NoticeAudience | None:
+def _find_of_drill(message: OutboxMessage) -> NoticeAudience | None:
     """The people whom the drill asks. Nobody new is asked once it is over."""
     drill = NotificationDrill.objects.select_related("queue").get(pk=message.subject)
     if drill.ends_at <= clock.now():
         return None
-    people = [
-        person
-        for person in permissions.list_deciders(
-            drill.queue_id, roles=drills.ASKED_ROLES
-        )
-        if person.public_id in drill.people
-    ]
+    deciders = permissions.list_deciders(drill.queue_id, roles=drills.ASKED_ROLES)
+    people = [person for person in deciders if person.public_id in drill.people]
     about = {"drill": drill, "occasion": str(drill.pk)}
     return NoticeAudience(people, drill.risk, about)
 
 
-_FINDERS: Mapping[
-    Audience, Callable[[NotificationEvent, OutboxMessage], NoticeAudience | None]
-] = {
+_FINDERS: Mapping[Audience, Callable[[OutboxMessage], NoticeAudience | None]] = {
     Audience.DECIDERS: _find_deciders,
     Audience.SUPERVISORS: _find_supervisors,
     Audience.ASSIGNEE: _find_assignee,
