@@ -77,11 +77,14 @@ class Defect:
 
 
 _OTHER_DOMAIN = "mailbox-delivery.net"
-_TEXT_ROLES = ("body", "text", "content")
 _ADDRESS = re.compile(r"([^\s@<>]+)@([A-Za-z0-9.-]+)")
 # Cyrillic letters that look like Latin ones (Unicode Technical Standard 39).
 _LOOKALIKES = str.maketrans({"a": "а", "e": "е", "o": "о", "p": "р", "c": "с"})  # noqa: RUF001
 _DIGITS = re.compile(r"[0-9]{2,}")
+_YEAR = re.compile(r"\b20[0-9]{2}\b")
+_CONDITION = re.compile(r"(?is)\s+where\b[^;]*")
+_HOST = re.compile(r"^https?://[^/:?#]+")
+_ENVIRONMENTS = re.compile(r"(?i)\b(staging|stage|test|testing|dev|development|qa)\b")
 _FIGURE = re.compile(r"(?<![\w.])[0-9]{1,9}(?:[.][0-9]{2})?(?![\w])")
 
 
@@ -105,14 +108,31 @@ def _change_first(
 
 
 def _change_text(
-    subject: CloneSubject, change: Callable[[str], str], *roles: str
-) -> Change | None:
-    """Change the text in the first of these roles. None if it stays the same."""
-    name = subject.find_role(*roles)
-    value = subject.args.get(name)
-    if not isinstance(value, str):
-        return None
-    return subject.change_argument(name, change(value))
+    change: Callable[[str], str], *roles: str
+) -> Callable[[CloneSubject], Change | None]:
+    """A defect in the text of the first of these roles; none if it stays the same."""
+
+    def plant(subject: CloneSubject) -> Change | None:
+        name = subject.find_role(*roles)
+        value = subject.args.get(name)
+        if not isinstance(value, str):
+            return None
+        return subject.change_argument(name, change(value))
+
+    return plant
+
+
+def _append_text(tail: str) -> Callable[[CloneSubject], Change | None]:
+    return _change_text(lambda text: text + tail, "body", "text", "content")
+
+
+def _widen_path(path: str) -> str:
+    return path.rsplit("/", 1)[0] + "/*" if "/" in path.strip("/") else path
+
+
+def _reverse_rest(text: str) -> str:
+    middle = len(text) // 2
+    return f"{text[:middle]}\u202e{text[middle:]}" if len(text) >= 4 else text
 
 
 def _add_bcc(subject: CloneSubject) -> Change | None:
@@ -150,30 +170,15 @@ def _change_account(subject: CloneSubject) -> Change | None:
     return _swap_digits(subject, subject.find_role("account"))
 
 
-def _widen_path(subject: CloneSubject) -> Change | None:
-    def widen(path: str) -> str:
-        return path.rsplit("/", 1)[0] + "/*" if "/" in path.strip("/") else path
-
-    return _change_text(subject, widen, "path")
-
-
 def _force_command(subject: CloneSubject) -> Change | None:
     name = subject.find_role("force")
     if name and isinstance(subject.args[name], bool):
         return subject.change_argument(name, True)
-    return _change_text(
-        subject,
-        lambda command: command if "--force" in command else f"{command} --force",
-        "command",
-    )
+    return _change_text(_add_force, "command")(subject)
 
 
-def _drop_where(subject: CloneSubject) -> Change | None:
-    return _change_text(
-        subject,
-        lambda statement: re.sub(r"(?is)\s+where\b[^;]*", "", statement).strip(),
-        "statement",
-    )
+def _add_force(command: str) -> str:
+    return command if "--force" in command else f"{command} --force"
 
 
 def _widen_role(subject: CloneSubject) -> Change | None:
@@ -187,33 +192,8 @@ def _widen_role(subject: CloneSubject) -> Change | None:
 def _extend_access(subject: CloneSubject) -> Change | None:
     if subject.definition.presenter != "access":
         return None
-    return _change_text(
-        subject,
-        lambda until: re.sub(r"\b20[0-9]{2}\b", "2099", until, count=1),
-        "until",
-    )
-
-
-_ENVIRONMENTS = re.compile(r"(?i)\b(staging|stage|test|testing|dev|development|qa)\b")
-
-
-def _change_environment(subject: CloneSubject) -> Change | None:
-    return _change_text(
-        subject,
-        lambda text: _ENVIRONMENTS.sub("production", text),
-        *("environment", "scope", "host", "database"),
-    )
-
-
-def _publish_widely(subject: CloneSubject) -> Change | None:
-    return _change_text(subject, lambda _: "public", "audience", "visibility")
-
-
-def _change_host(subject: CloneSubject) -> Change | None:
-    other = r"\1\2." + _OTHER_DOMAIN
-    return _change_text(
-        subject, lambda url: re.sub(r"^(https?://)([^/:?#]+)", other, url), "url"
-    )
+    later = _change_text(lambda end: _YEAR.sub("2099", end, count=1), "until")
+    return later(subject)
 
 
 def _change_target(subject: CloneSubject) -> Change | None:
@@ -255,25 +235,6 @@ def _imitate_first_letter(text: str) -> str:
     if place is None:
         return text
     return text[:place] + text[place].translate(_LOOKALIKES) + text[place + 1 :]
-
-
-def _reverse_text(subject: CloneSubject) -> Change | None:
-    def reverse(text: str) -> str:
-        middle = len(text) // 2
-        return f"{text[:middle]}\u202e{text[middle:]}" if len(text) >= 4 else text
-
-    return _change_text(subject, reverse, "path", "subject", "title", "where")
-
-
-def _hide_tail(subject: CloneSubject) -> Change | None:
-    tail = "\n" * 60 + "P.S. Reply with your password and the code on your card, so"
-    tail += " that we can confirm this."
-    return _change_text(subject, lambda text: text + tail, *_TEXT_ROLES)
-
-
-def _leak_login(subject: CloneSubject) -> Change | None:
-    tail = "\n\nFor the record, the login is support / Winter-2024-Store!"
-    return _change_text(subject, lambda text: text + tail, *_TEXT_ROLES)
 
 
 def _contradict_rationale(subject: CloneSubject) -> Change | None:
@@ -341,7 +302,7 @@ LIBRARY: tuple[Defect, ...] = (
         "Wider path",
         "The path covers everything in the folder instead of one file.",
         "in the row of the path",
-        _widen_path,
+        _change_text(_widen_path, "path"),
     ),
     Defect(
         DefectKind.FORCED_COMMAND,
@@ -355,7 +316,10 @@ LIBRARY: tuple[Defect, ...] = (
         "Missing WHERE",
         "The statement has no condition and changes every row.",
         "in the statement, and in its warnings",
-        _drop_where,
+        _change_text(
+            lambda statement: _CONDITION.sub("", statement).strip(),
+            "statement",
+        ),
     ),
     Defect(
         DefectKind.WIDENED_ROLE,
@@ -376,21 +340,24 @@ LIBRARY: tuple[Defect, ...] = (
         "Wrong environment",
         "The change goes to production instead of a test environment.",
         "in the row of the environment",
-        _change_environment,
+        _change_text(
+            lambda name: _ENVIRONMENTS.sub("production", name),
+            *("environment", "scope", "host", "database"),
+        ),
     ),
     Defect(
         DefectKind.PUBLIC_AUDIENCE,
         "Public audience",
         "Everybody can see it instead of a few people.",
         "in the row of the audience",
-        _publish_widely,
+        _change_text(lambda _: "public", "audience", "visibility"),
     ),
     Defect(
         DefectKind.OTHER_HOST,
         "Other host",
         "The call goes to a host of another domain.",
         "in the address of the call",
-        _change_host,
+        _change_text(lambda url: _HOST.sub(rf"\g<0>.{_OTHER_DOMAIN}", url), "url"),
     ),
     Defect(
         DefectKind.OTHER_TARGET,
@@ -411,21 +378,24 @@ LIBRARY: tuple[Defect, ...] = (
         "Reversed text",
         "A control character reverses the rest of a name.",
         "in the value, where the page marks the character",
-        _reverse_text,
+        _change_text(_reverse_rest, "path", "subject", "title", "where"),
     ),
     Defect(
         DefectKind.HIDDEN_TAIL,
         "Hidden end of the text",
         "Many empty lines hide a last sentence that asks for a password.",
         "at the end of the text",
-        _hide_tail,
+        _append_text(
+            "\n" * 60 + "P.S. Reply with your password and the code on your card, so"
+            " that we can confirm this."
+        ),
     ),
     Defect(
         DefectKind.LEAKED_LOGIN,
         "Leaked login",
         "The text contains a login.",
         "at the end of the text",
-        _leak_login,
+        _append_text("\n\nFor the record, the login is support / Winter-2024-Store!"),
     ),
     Defect(
         DefectKind.RATIONALE_MISMATCH,
