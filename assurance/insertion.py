@@ -184,11 +184,10 @@ def _build_clone(
 ) -> PreparedClone | None:
     """The clone, if the policy would ask one approval for it."""
     revision = source.current
-    action = clones.build_action(revision, planted, proposal=new_proposal_id())
-    read = clones.read_anew(action, revision)
-    if read is None:
+    planned = clones.build_action(revision, planted, proposal=new_proposal_id())
+    action = clones.read_anew(planned, revision)
+    if action is None:
         return None
-    action = read
     ruling = clones.govern_clone(action, now)
     if ruling is None:
         return None

@@ -55,14 +55,6 @@ AND NOT EXISTS (SELECT FROM reviews_practice AS lately
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnItem:
-    """One item before it is stored; `kind` is empty for one without a defect."""
-
-    version: RequestVersion
-    kind: DefectKind | None
-
-
-@dataclass(frozen=True, slots=True)
 class ShownItem:
     """An item as the page shows it: its version, which is not stored if it has a
     defect, and the defect."""
@@ -130,7 +122,7 @@ def _check_decides(person: Person) -> None:
     writes="Practice, PracticeItem",
 )
 def _store_practice(
-    person: Person, kind: DefectKind | None, drawn: Sequence[DrawnItem]
+    person: Person, kind: DefectKind | None, drawn: Sequence[PracticeItem]
 ) -> Practice:
     locks.lock_holds_of_person(person.public_id)
     open_ = find_open_practice(person)
@@ -146,26 +138,20 @@ def _store_practice(
     practice = Practice.objects.create(
         reviewer=person, defect=kind or "", started_at=now
     )
-    PracticeItem.objects.bulk_create(
-        PracticeItem(
-            practice=practice,
-            number=number,
-            version=item.version,
-            defect=item.kind or "",
-        )
-        for number, item in enumerate(drawn, start=1)
-    )
+    for number, item in enumerate(drawn, start=1):
+        item.practice, item.number = practice, number
+    PracticeItem.objects.bulk_create(drawn)
     return practice
 
 
 def _draw_items(
     person: Person, kind: DefectKind | None, now: datetime, chance: random.Random
-) -> list[DrawnItem]:
-    """As many items as a practice has, half of them with a defect, each of another
-    request; empty while there are too few."""
+) -> list[PracticeItem]:
+    """As many items as a practice has, not stored yet: half of them with a defect, each
+    of another request; empty while there are too few."""
     half = (FOCUSED_ITEMS if kind else WARM_UP_ITEMS) // 2
-    planted: list[DrawnItem] = []
-    plain: list[DrawnItem] = []
+    planted: list[PracticeItem] = []
+    plain: list[PracticeItem] = []
     weights, uses = library.load_weights(), Counter[str]()
     if kind is not None:
         weights = dict.fromkeys(weights, 0) | {kind: weights[kind]}
@@ -176,10 +162,10 @@ def _draw_items(
         if len(planted) < half:
             defect = _find_defect(version, uses, weights, chance)
         if defect is not None:
-            planted.append(DrawnItem(version, defect))
+            planted.append(PracticeItem(version=version, defect=defect))
             uses[defect] += 1
         elif len(plain) < half:
-            plain.append(DrawnItem(version, None))
+            plain.append(PracticeItem(version=version))
         if len(planted) == len(plain) == half:
             drawn = [*planted, *plain]
             chance.shuffle(drawn)
