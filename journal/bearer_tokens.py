@@ -35,9 +35,9 @@ def create_token(mark: str) -> NewToken:
 
 def parse_token(mark: str, text: str) -> tuple[str, str]:
     """The prefix and the secret of a token; two empty strings if its mark differs."""
-    found, _, rest = text.partition("_")
+    own_mark, _, rest = text.partition("_")
     prefix, _, secret = rest.partition("_")
-    return (prefix, secret) if found == mark else ("", "")
+    return (prefix, secret) if own_mark == mark else ("", "")
 
 
 def is_matching_secret(stored: str, secret: str) -> bool:

@@ -156,11 +156,11 @@ def _check_depth(text: str) -> None:
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
     ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
-    repeated = _ObjectWithRepeatedKey(found)
+    repeated = _ObjectWithRepeatedKey(members)
     repeated.key = key
     return repeated
 

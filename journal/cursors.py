@@ -19,10 +19,10 @@ M = TypeVar("M", bound=Model)
 _PART = re.compile(r"[a-z]*")
 
 
-def count_rest(found: QuerySet[Any], shown: Sequence[Any], most: int) -> int:
+def count_rest(queryset: QuerySet[Any], shown: Sequence[Any], most: int) -> int:
     """How many rows of `found` a list that shows at most `most` leaves out; without a
     query unless the list is full."""
-    return max(found.count() - most, 0) if len(shown) == most else 0
+    return max(queryset.count() - most, 0) if len(shown) == most else 0
 
 
 class CursorPosition(NamedTuple):
@@ -49,8 +49,8 @@ def parse_cursor(cursor: str) -> CursorPosition | None:
         return None
     try:
         text = base64.urlsafe_b64decode(cursor).decode()
-        said, _, rest = text.partition("|")
-        moment = clock.check_usable(datetime.fromisoformat(said).astimezone(UTC))
+        instant, _, rest = text.partition("|")
+        moment = clock.check_usable(datetime.fromisoformat(instant).astimezone(UTC))
         pk, _, part = rest.partition("|")
         if not (_ID.fullmatch(pk) and _PART.fullmatch(part)):
             raise ValueError(rest)
@@ -71,19 +71,19 @@ def select_after(
     """The rows after a position, in the order of a time and the key; all of them where
     the list begins. `field` is the attribute with the row's time."""
     sign, side = ("-", "lt") if newest_first else ("", "gt")
-    found = rows.order_by(f"{sign}{field}", f"{sign}pk")
+    ordered = rows.order_by(f"{sign}{field}", f"{sign}pk")
     if place is None:
-        return found
+        return ordered
     same_time = Q(**{field: place.at, f"pk__{side}": place.pk})
-    return found.filter(Q(**{f"{field}__{side}": place.at}) | same_time)
+    return ordered.filter(Q(**{f"{field}__{side}": place.at}) | same_time)
 
 
 def build_next_cursor(
-    found: Sequence[Any], size: int, field: str, part: str = ""
+    rows: Sequence[Any], size: int, field: str, part: str = ""
 ) -> str | None:
     """The cursor after the first `size` of these rows; None where no more follow.
     `field` is the attribute with the row's time."""
-    if len(found) <= size:
+    if len(rows) <= size:
         return None
-    last = found[size - 1]
+    last = rows[size - 1]
     return encode_cursor(CursorPosition(getattr(last, field), last.pk, part))

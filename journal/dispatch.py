@@ -101,10 +101,10 @@ def _connect_broker(url: str) -> redis.Redis:
 
 def group_by_queue(tasks: Iterable[str]) -> list[list[str]]:
     """Group these task names by queue, the most urgent queue first."""
-    found: dict[str, list[str]] = {name: [] for name in current_app.amqp.queues}
+    by_queue: dict[str, list[str]] = {name: [] for name in current_app.amqp.queues}
     for task in tasks:
-        found.setdefault(_find_queue_name(task), []).append(task)
-    return [together for together in found.values() if together]
+        by_queue.setdefault(_find_queue_name(task), []).append(task)
+    return [together for together in by_queue.values() if together]
 
 
 def count_free_slots(task: str) -> int:

@@ -96,14 +96,14 @@ def _trigger_faults(name: str, subject: str) -> None:
 def _take_flag(flag: Path) -> FaultAction | None:
     """Remove the flag and return its action; None if there is no flag. The rename makes
     sure that only one of several concurrent processes gets it."""
-    mine = flag.with_name(f".{uuid.uuid4().hex}")
+    own_flag = flag.with_name(f".{uuid.uuid4().hex}")
     try:
-        flag.rename(mine)
+        flag.rename(own_flag)
     except FileNotFoundError:
         return None
-    said = mine.read_text()
-    mine.unlink()
-    return FaultAction(said or FaultAction.KILL)
+    action = own_flag.read_text()
+    own_flag.unlink()
+    return FaultAction(action or FaultAction.KILL)
 
 
 def _perform_fault(action: FaultAction, flag: str) -> None:

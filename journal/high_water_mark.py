@@ -70,10 +70,10 @@ def read_mark() -> HighWaterMark | None:
     OSError when the disk cannot be read at the moment."""
     try:
         path = build_mark_path()
-        found = path.stat()
-        if not found.st_size:
+        stat = path.stat()
+        if not stat.st_size:
             return None
-        version = (path, found.st_ino, found.st_size, found.st_mtime_ns)
+        version = (path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         last = _last.reading
         if last is None or last.version != version:
             last = _last.reading = _read_file(version, last)
@@ -238,19 +238,19 @@ def sync_with_broker(*, at_once: bool = False) -> None:
     if recent and not at_once:
         return
     _broker_copy.asked_at = now
-    mine = read_mark()
+    own_mark = read_mark()
     with suppress(redis.RedisError):
-        theirs = _exchange_with_broker(mine)
-        if theirs is not None and (mine is None or theirs > mine):
+        theirs = _exchange_with_broker(own_mark)
+        if theirs is not None and (own_mark is None or theirs > own_mark):
             write_mark(theirs)
 
 
-def _exchange_with_broker(mine: HighWaterMark | None) -> HighWaterMark | None:
+def _exchange_with_broker(own_mark: HighWaterMark | None) -> HighWaterMark | None:
     url = settings.COUNTERSEAL.redis_url
     options = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
     with redis.Redis.from_url(url, **options) as client:
-        if mine is None:
-            kept = client.get(BROKER_KEY)
+        if own_mark is None:
+            answer = client.get(BROKER_KEY)
         else:
-            kept = client.eval(_KEEP_GREATER, 1, BROKER_KEY, _format_mark(mine))
-    return _parse_mark(kept) if isinstance(kept, bytes | str) else None
+            answer = client.eval(_KEEP_GREATER, 1, BROKER_KEY, _format_mark(own_mark))
+    return _parse_mark(answer) if isinstance(answer, bytes | str) else None

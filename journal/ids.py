@@ -21,8 +21,8 @@ def new(prefix: str) -> str:
 def derive_id(prefix: str, key: bytes, *parts: str | int) -> str:
     """An id that is always the same for the same prefix, key and parts. It is an HMAC
     under `key`, so nobody without the key can predict it."""
-    told = "\0".join(map(str, parts)).encode()
-    number = int.from_bytes(hmac.digest(key, told, hashlib.sha256)[:13], "big")
+    message = "\0".join(map(str, parts)).encode()
+    number = int.from_bytes(hmac.digest(key, message, hashlib.sha256)[:13], "big")
     return f"{prefix}-{_format_number(number)}"
 
 

@@ -63,8 +63,8 @@ class LogRecord(models.Model):
     @property
     def data(self) -> dict[str, Any]:
         """The `data` member of the leaf; private members in it are HMACs."""
-        found: dict[str, Any] | None = json.loads(bytes(self.leaf))["data"]
-        return found or {}
+        data: dict[str, Any] | None = json.loads(bytes(self.leaf))["data"]
+        return data or {}
 
 
 class LogPayload(models.Model):

@@ -48,7 +48,7 @@ def operation(
     def register(function: F) -> F:
         module, name = function.__module__, function.__qualname__
         called = entry.split(", ") if entry else [name]
-        entries = tuple(one if "." in one else f"{module}.{one}" for one in called)
+        entries = tuple(name if "." in name else f"{module}.{name}" for name in called)
         name = f"{module}.{name}"
         OPERATIONS[name] = Operation(name, entries, locks, writes, logs, after)
         return transaction.atomic(durable=True)(function)

@@ -112,7 +112,7 @@ def publish_once(topic: str, due: Mapping[str, datetime]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_ALREADY_PROMISED, [list(due.values()), topic, list(due)])
         there = set(cursor.fetchall())
-    _create_later(topic, [one for one in due.items() if one not in there], {})
+    _create_later(topic, [pair for pair in due.items() if pair not in there], {})
 
 
 def _create_later(
@@ -157,14 +157,13 @@ def _nudge_after_commit(messages: Sequence[OutboxMessage]) -> None:
 def _limit_to_room(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
     try:
         room = {
-            task: dispatch.count_free_slots(task)
-            for task in {one.task for one in messages}
+            task: dispatch.count_free_slots(task) for task in {m.task for m in messages}
         }
     except Exception as error:  # any exception of the broker's client
         logger.warning("outbox.nudge_failed", error=type(error).__name__)
         return []
     place: dict[str, Iterator[int]] = {task: iter(range(n)) for task, n in room.items()}
-    return [one for one in messages if next(place[one.task], None) is not None]
+    return [m for m in messages if next(place[m.task], None) is not None]
 
 
 def nudge_consumers(messages: Sequence[OutboxMessage]) -> int:

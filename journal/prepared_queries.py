@@ -81,21 +81,21 @@ class PreparedQuery(Generic[Found]):
 
     def fetch_all(self, **values: Any) -> list[Found]:
         """Run it with these values of its parameters and return what it finds."""
-        found = self._compiled
-        given = [values[name] for name in found.parameters]
-        return found.read_rows(run_statement(found.text, given).rows)
+        compiled = self._compiled
+        given = [values[name] for name in compiled.parameters]
+        return compiled.read_rows(run_statement(compiled.text, given).rows)
 
     def fetch_first(self, **values: Any) -> Found | None:
         """Run it and return the first that it finds, or None."""
-        found = self.fetch_all(**values)
-        return found[0] if found else None
+        rows = self.fetch_all(**values)
+        return rows[0] if rows else None
 
     def fetch_one(self, **values: Any) -> Found:
         """Run it and return the only one that it finds. Raises ObjectDoesNotExist."""
-        found = self.fetch_all(**values)
-        if len(found) != 1:
-            raise ObjectDoesNotExist(f"{len(found)} rows for {values}")
-        return found[0]
+        rows = self.fetch_all(**values)
+        if len(rows) != 1:
+            raise ObjectDoesNotExist(f"{len(rows)} rows for {values}")
+        return rows[0]
 
     @cached_property
     def _compiled(self) -> _Compiled:
@@ -147,12 +147,12 @@ class ModelColumns(Generic[Found]):
     def __init__(self, model: type[Found], alias: str) -> None:
         fields = cast(Any, model)._meta.concrete_fields
         self._model = cast(Any, model)
-        self._names = tuple(one.attname for one in fields)
+        self._names = tuple(field.attname for field in fields)
         self._key = self._names.index(self._model._meta.pk.attname)
         self._json = tuple(
-            at for at, one in enumerate(fields) if isinstance(one, models.JSONField)
+            at for at, field in enumerate(fields) if isinstance(field, models.JSONField)
         )
-        self.text = ", ".join(f'{alias}."{one.column}"' for one in fields)
+        self.text = ", ".join(f'{alias}."{field.column}"' for field in fields)
         self.count = len(self._names)
 
     def build_row(self, values: Sequence[Any]) -> Found | None:
@@ -208,15 +208,15 @@ def _build_model_reader(compiler: SQLCompiler) -> Callable[[Iterable[Row]], list
     populators = cast(Any, get_related_populators)(info, select, DEFAULT_DB_ALIAS)
 
     def read_rows(rows: Iterable[Row]) -> list[Any]:
-        found = []
+        instances = []
         for row in convert(rows):
-            one = info["model"].from_db(DEFAULT_DB_ALIAS, names, row[start:end])
+            instance = info["model"].from_db(DEFAULT_DB_ALIAS, names, row[start:end])
             for populator in populators:
-                populator.populate(row, one)
+                populator.populate(row, instance)
             for name, at in annotations.items():
-                setattr(one, name, row[at])
-            found.append(one)
-        return found
+                setattr(instance, name, row[at])
+            instances.append(instance)
+        return instances
 
     return read_rows
 

@@ -66,7 +66,7 @@ class DatabaseState(NamedTuple):
     identity: DatabaseIdentity
     epoch: int
     began_at: datetime | None  # when the newest epoch began; None without a restore
-    told: bool  # a restore is recorded and not yet confirmed
+    unconfirmed: bool  # a restore is recorded and not yet confirmed
     leaf: str | None  # hash of the record that the high-water mark names
     newest: int | None
     newest_leaf: str | None
@@ -164,12 +164,12 @@ def load_database_state(seen: HighWaterMark | None) -> DatabaseState:
 
 def build_state(values: Sequence[Any]) -> DatabaseState:
     """The state of the database from the values of `COLUMNS`."""
-    (epoch, began_at, told), leaf, newest = values
+    (epoch, began_at, unconfirmed), leaf, newest = values
     return DatabaseState(
         identity=_load_identity(),
         epoch=epoch,
         began_at=datetime.fromisoformat(began_at) if began_at else None,
-        told=told,
+        unconfirmed=unconfirmed,
         leaf=leaf,
         newest=int(newest[0]) if newest else None,
         newest_leaf=newest[1] if newest else None,
@@ -180,10 +180,10 @@ def _load_identity() -> DatabaseIdentity:
     """What this thread's connection leads to. A server that starts again, from a backup
     or not, ends its connections, so each is asked once."""
     pooled: Any = connections[DEFAULT_DB_ALIAS].connection
-    found: DatabaseIdentity | None = getattr(pooled, "identity", None)
-    if found is None:
-        found = pooled.identity = DatabaseIdentity(*_IDENTITY.fetch_one())
-    return found
+    identity: DatabaseIdentity | None = getattr(pooled, "identity", None)
+    if identity is None:
+        identity = pooled.identity = DatabaseIdentity(*_IDENTITY.fetch_one())
+    return identity
 
 
 def compute_halt_reason(mark: LocalMark, now: DatabaseState) -> str:
@@ -191,7 +191,7 @@ def compute_halt_reason(mark: LocalMark, now: DatabaseState) -> str:
     that was loaded with it; "" when all is well."""
     if mark.why:
         return mark.why
-    if now.told:
+    if now.unconfirmed:
         return TOLD
     seen = mark.seen
     # Two people began a newer epoch on another host, so the mark here is out of date.

@@ -44,7 +44,7 @@ def _no_log_members(row: models.Model) -> Mapping[str, Any]:
 
 
 def _no_webhook_facts(row: models.Model) -> None:
-    """Default of `told`: no webhook events about this row."""
+    """Default of `webhook_facts`: no webhook events about this row."""
     return
 
 
@@ -52,7 +52,7 @@ class Machine:
     """The state machine of one model.
 
     `context` returns the log members that identify a row: proposal, version and so on.
-    `told` returns the facts for webhook events about it, None for no event.
+    `webhook_facts` returns the facts for webhook events about it, None for no event.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Machine:
         name: str,
         edges: Sequence[Edge],
         context: Callable[[Any], Mapping[str, Any]],
-        told: WebhookFactsOf = _no_webhook_facts,
+        webhook_facts: WebhookFactsOf = _no_webhook_facts,
     ) -> None:
         self.name = name
         self.edges = tuple(edges)
         self.table = {(edge.source, edge.event): edge for edge in edges}
         self.context = context
-        self.told = told
+        self.webhook_facts = webhook_facts
 
     def edge(self, source: str, event: str) -> Edge:
         """The edge for an event. Raises IllegalTransition when there is none."""
@@ -78,11 +78,11 @@ class Machine:
             ) from None
 
     def create(
-        self, row: Row, event: str, *, actor: log.Actor, now: datetime, **said: Any
+        self, row: Row, event: str, *, actor: log.Actor, now: datetime, **members: Any
     ) -> Row:
-        """Insert a new row in its first status; `said` are members of its log record.
+        """Insert a new row in its first status; `members` are those of its log record.
         Caller holds a transaction."""
-        self.create_many([row], event, actor=actor, now=now, **said)
+        self.create_many([row], event, actor=actor, now=now, **members)
         return row
 
     def create_many(
@@ -93,7 +93,7 @@ class Machine:
         actor: log.Actor,
         now: datetime,
         each: LogMembersOf = _no_log_members,
-        **said: Any,
+        **members: Any,
     ) -> None:
         """Insert many new rows in their first status, with one INSERT per table. `each`
         returns further log members of one row. Caller holds a transaction."""
@@ -105,7 +105,7 @@ class Machine:
         writes.insert_rows(rows)
         if rows[0].pk is None:  # its messages name it
             writes.send_pending()
-        self._tell(rows, edge, actor, now, each, said)
+        self._tell(rows, edge, actor, now, each, members)
 
     def apply(
         self,
@@ -116,17 +116,17 @@ class Machine:
         now: datetime,
         changes: Mapping[str, Any] | None = None,
         guard: Guard = NO_GUARD,
-        **said: Any,
+        **members: Any,
     ) -> Row:
         """Move a row along one edge with a guarded update. `changes` are further
-        fields to set, `guard` is a further condition, and `said` are members of the log
-        record.
+        fields to set, `guard` is a further condition, and `members` are those of
+        the log record.
 
         Raises IllegalTransition, or Conflict when the row changed since it was read.
         Caller holds a transaction.
         """
         self.apply_many(
-            [row], event, actor=actor, now=now, changes=changes, guard=guard, **said
+            [row], event, actor=actor, now=now, changes=changes, guard=guard, **members
         )
         return row
 
@@ -140,7 +140,7 @@ class Machine:
         changes: Mapping[str, Any] | None = None,
         guard: Guard = NO_GUARD,
         each: LogMembersOf = _no_log_members,
-        **said: Any,
+        **members: Any,
     ) -> None:
         """`apply` for many rows of the same status, with one statement per table.
         `each` returns further log members of one row.
@@ -156,7 +156,7 @@ class Machine:
         for row in rows:
             for field, value in values.items():
                 setattr(row, field, value)
-        self._tell(rows, edge, actor, now, each, said)
+        self._tell(rows, edge, actor, now, each, members)
 
     def _tell(
         self,
@@ -165,7 +165,7 @@ class Machine:
         actor: log.Actor,
         now: datetime,
         each: LogMembersOf,
-        said: Mapping[str, Any],
+        members: Mapping[str, Any],
     ) -> None:
         about = [self.context(row) for row in rows]
         log.append_many(
@@ -175,12 +175,12 @@ class Machine:
                 at=now,
                 from_=edge.source,
                 to=edge.target,
-                **{**context, **said, **each(row)},
+                **{**context, **members, **each(row)},
             )
             for row, context in zip(rows, about, strict=True)
         )
         # Wakes calls that wait for a proposal and pages that show it, after the commit.
-        notify.announce(*{one["proposal"] for one in about if "proposal" in one})
+        notify.announce(*{c["proposal"] for c in about if "proposal" in c})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
         if edge.webhook_event:
@@ -197,12 +197,17 @@ class Machine:
     ) -> list[tuple[str, Mapping[str, outbox.Fact]]]:
         """The facts are stored as they are now, because a webhook event built later
         must not report later changes."""
-        found: list[tuple[str, Mapping[str, outbox.Fact]]] = []
+        events: list[tuple[str, Mapping[str, outbox.Fact]]] = []
         for row, context in zip(rows, about, strict=True):
-            told = self.told(row)
-            if told is not None:
-                facts = {k: context[k] for k in ("revision", "action_hash")}
-                said = {"event": edge.webhook_event, "status": edge.target}
-                at = {"at": now.isoformat()}
-                found.append((context["proposal"], {**facts, **said, **at, **told}))
-        return found
+            facts = self.webhook_facts(row)
+            if facts is not None:
+                event = {
+                    "revision": context["revision"],
+                    "action_hash": context["action_hash"],
+                    "event": edge.webhook_event,
+                    "status": edge.target,
+                    "at": now.isoformat(),
+                    **facts,
+                }
+                events.append((context["proposal"], event))
+        return events

@@ -44,7 +44,7 @@ class Statement:
     def __init__(self, text: str) -> None:
         self.names = tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
         numbers = {name: f"${at}" for at, name in enumerate(self.names, start=1)}
-        self.text = PLACEHOLDER.sub(lambda found: numbers[found[1]], text)
+        self.text = PLACEHOLDER.sub(lambda match: numbers[match[1]], text)
 
     def fetch_all(self, **values: Any) -> list[Row]:
         """Run it and return all rows."""
@@ -232,5 +232,5 @@ def format_statement(text: str, values: list[Any]) -> str:
     read or EXPLAIN it."""
     connection = connections[DEFAULT_DB_ALIAS].connection
     return _NUMBERED.sub(
-        lambda found: Literal(values[int(found[1]) - 1]).as_string(connection), text
+        lambda match: Literal(values[int(match[1]) - 1]).as_string(connection), text
     )

@@ -79,10 +79,10 @@ def _postpone_sent(sent: Sequence[OutboxMessage]) -> None:
     failpoints.point("swept_unmoved")
     age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
     wait = Least(Greatest(age, outbox.build_interval(outbox.HEAD_START)), LONGEST_WAIT)
-    mine = OutboxMessage.objects.filter(
-        outbox.build_claimable_filter(), pk__in=[one.pk for one in sent]
+    claimable = OutboxMessage.objects.filter(
+        outbox.build_claimable_filter(), pk__in=[message.pk for message in sent]
     )
-    mine.update(due_at=Now() + wait)
+    claimable.update(due_at=Now() + wait)
 
 
 DELETE_CHUNK = 2000
@@ -238,10 +238,10 @@ def _log_failure(
     operation: Callable[..., object], subject: object, error: Exception
 ) -> None:
     _reraise_if_fatal(error)
-    key, said = _build_failure_key(operation, subject), repr(error)
-    if _logged.get(key) == said:
+    key, failure = _build_failure_key(operation, subject), repr(error)
+    if _logged.get(key) == failure:
         return
-    _logged[key] = said
+    _logged[key] = failure
     if len(_logged) > _MOST_LOGGED:
         _logged.popitem(last=False)
     name, row = key

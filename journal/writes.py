@@ -86,10 +86,10 @@ class _UnitOfWork:
     def add_write(self, write: _Write, row_keys: Iterable[RowKey]) -> None:
         """Collect a write. A statement can change a row only once, so an earlier write
         of one of these rows is sent first."""
-        found = set(row_keys)
-        if not self.row_keys.isdisjoint(found) or self._has_names(write):
+        changed = set(row_keys)
+        if not self.row_keys.isdisjoint(changed) or self._has_names(write):
             self.send_all()
-        self.row_keys |= found
+        self.row_keys |= changed
         if not self._merge_rows(write):
             self.writes.append(write)
 
@@ -204,10 +204,8 @@ def draw_keys(model: type[models.Model], count: int = 1) -> list[int]:
     """The next primary keys of a model whose keys the database numbers, for rows that
     others of the same unit of work refer to."""
     meta = model._meta
-    found = _NEXT_KEYS.fetch_all(
-        table=meta.db_table, column=meta.pk.column, count=count
-    )
-    return [key for (key,) in found]
+    rows = _NEXT_KEYS.fetch_all(table=meta.db_table, column=meta.pk.column, count=count)
+    return [key for (key,) in rows]
 
 
 def insert_values(
@@ -265,8 +263,8 @@ def _read_columns(
     return [{name: getattr(row, name) for name in names} for row in rows]
 
 
-def _check_count(expected: int, found: int) -> None:
-    if found != expected:  # guard: as-read
+def _check_count(expected: int, count: int) -> None:
+    if count != expected:  # guard: as-read
         raise Conflict
 
 
@@ -318,8 +316,8 @@ def _compose_statement(
 
 
 def _number_parameters(text: str, at: int, given: list[tuple[int, str]]) -> str:
-    def number_one(found: re.Match[str]) -> str:
-        named = (at, found[1])
+    def number_one(match: re.Match[str]) -> str:
+        named = (at, match[1])
         if named not in given:
             given.append(named)
         return f"${given.index(named) + 1}"
@@ -368,10 +366,10 @@ def _describe_columns(model: type[models.Model]) -> Mapping[str, str]:
     """The SQL type of each column of a model. Its fields are named like its columns."""
     connection = connections[DEFAULT_DB_ALIAS]
     return {
-        str(one.column): str(
-            one.rel_db_type(connection) if one.is_relation else one.db_type(connection)
+        str(f.column): str(
+            f.rel_db_type(connection) if f.is_relation else f.db_type(connection)
         )
-        for one in model._meta.concrete_fields
+        for f in model._meta.concrete_fields
     }
 
 
@@ -393,7 +391,7 @@ def _list_columns(rows: Sequence[models.Model]) -> Columns:
 def _list_defaulted_columns(model: type[models.Model]) -> Sequence[str]:
     """The columns for which the database has a default of its own."""
     fields = cast(Any, model._meta).concrete_fields
-    return [str(one.attname) for one in fields if one.has_db_default()]
+    return [str(field.attname) for field in fields if field.has_db_default()]
 
 
 @cache

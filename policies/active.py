@@ -64,9 +64,9 @@ def find_active_policy() -> PolicyVersion | None:
     return load_known_policy(_ACTIVE.fetch_one()[0])
 
 
-def load_known_policy(found: tuple[int, str] | None) -> PolicyVersion | None:
+def load_known_policy(active: tuple[int, str] | None) -> PolicyVersion | None:
     """The version that the value of `ACTIVE_COLUMN` names."""
-    return load_policy(*found) if found else None
+    return load_policy(*active) if active else None
 
 
 def load_policy(version_id: int, digest: str) -> PolicyVersion:
@@ -95,7 +95,7 @@ def load_version_number(version_id: int) -> int:
 def load_measure_windows(version_id: int) -> Mapping[str, timedelta]:
     """The window of each measure of a stored version, by the measure's name."""
     document = _load_stored_document(version_id)
-    return {name: one.window for name, one in document.measures.items()}
+    return {name: measure.window for name, measure in document.measures.items()}
 
 
 @cache
@@ -115,9 +115,9 @@ def _load_stored_document(version_id: int) -> Document:
     something was evaluated by never changes."""
 
     def load() -> Document:
-        known = (one for one in [*_versions.values()] if one.pk == version_id)
-        ruling = next(known, None)
-        return load_document(ruling or PolicyVersion.objects.get(pk=version_id))
+        known = {version.pk: version for version in [*_versions.values()]}
+        version = known.get(version_id) or PolicyVersion.objects.get(pk=version_id)
+        return load_document(version)
 
     return _stored.keep(version_id, load)
 

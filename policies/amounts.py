@@ -35,20 +35,20 @@ def list_amounts(
     is left out; `list_unread_facts` names it. Raises `InvalidMoney` for an argument
     that is no amount.
     """
-    found = []
+    moved = []
     for field in definition.money:
         if not is_left_out(field, args):
-            found.append(MovedAmount(field.amount, parse_money_field(field, args)))
+            moved.append(MovedAmount(field.amount, parse_money_field(field, args)))
         elif field.absent == "all":
             whole = _find_whole(field, args.get(field.currency), before)
-            found.append(MovedAmount(field.amount, whole))
+            moved.append(MovedAmount(field.amount, whole))
     for amount in definition.amounts:
         if amount.path:
             walked = _walk_sent_amounts(amount, args, before)
-            found += [MovedAmount(amount.name, sent) for _, sent, _ in walked]
+            moved += [MovedAmount(amount.name, sent) for _, sent, _ in walked]
         elif (known := _find_fact_amount(amount.fact, before)) is not None:
-            found.append(MovedAmount(amount.name, known))
-    return found
+            moved.append(MovedAmount(amount.name, known))
+    return moved
 
 
 class PlacedAmount(NamedTuple):
@@ -66,16 +66,16 @@ def list_placed_amounts(
 ) -> list[PlacedAmount]:
     """The amounts of `list_amounts`, each with its place. Raises `InvalidMoney`."""
     lists = [amount for amount in definition.amounts if amount.path]
-    found = [
-        PlacedAmount(one.name, (), one.money, b"")
-        for one in list_amounts(definition, args, before)
-        if one.name not in {amount.name for amount in lists}
+    placed = [
+        PlacedAmount(moved.name, (), moved.money, b"")
+        for moved in list_amounts(definition, args, before)
+        if moved.name not in {amount.name for amount in lists}
     ]
     for amount in lists:
         for place, sent, given in _walk_sent_amounts(amount, args, before):
             rest = _encode_rest(amount, args, place) if given else b""
-            found.append(PlacedAmount(amount.name, place, sent, rest))
-    return found
+            placed.append(PlacedAmount(amount.name, place, sent, rest))
+    return placed
 
 
 def _encode_rest(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> bytes:
@@ -83,8 +83,8 @@ def _encode_rest(amount: Amount, args: Mapping[str, Any], place: ListIndexes) ->
     around = ArgumentPath(amount.path or "").list_of
     row = _find_value(args, f"{around}[*]", place) if around else {}
     own = {(path or "").rpartition(".")[2] for path in (amount.path, amount.times)}
-    kept = row.items() if isinstance(row, Mapping) else ()
-    return canonical.encode({name: one for name, one in kept if name not in own})
+    members = row.items() if isinstance(row, Mapping) else ()
+    return canonical.encode({name: value for name, value in members if name not in own})
 
 
 def is_left_out(field: MoneyField, args: Mapping[str, Any]) -> bool:
@@ -100,11 +100,11 @@ def list_absent(
 ) -> list[MoneyField | Amount]:
     """The declared amounts of which this call leaves at least one out: it does not have
     the argument, or sends null or an empty list."""
-    fields = [one for one in definition.money if is_left_out(one, args)]
+    fields = [field for field in definition.money if is_left_out(field, args)]
     paths = [
-        one
-        for one in definition.amounts
-        if not all(given for _, given in _walk_places(one, args))
+        amount
+        for amount in definition.amounts
+        if not all(given for _, given in _walk_places(amount, args))
     ]
     return [*fields, *paths]
 
@@ -115,9 +115,9 @@ def list_absent_wholes(
     """The arguments that rules compare with figures, that this call leaves out, and
     that count as everything: what each counts as, in minor units."""
     return {
-        one.name: _find_whole(one, None, before).minor
-        for one in list_absent(definition, args)
-        if one.absent == "all" and one.name in definition.plain_amounts
+        sent.name: _find_whole(sent, None, before).minor
+        for sent in list_absent(definition, args)
+        if sent.absent == "all" and sent.name in definition.plain_amounts
     }
 
 
@@ -126,10 +126,8 @@ def list_unread_facts(
 ) -> list[str]:
     """The names of facts that this tool declares as amounts and that are missing or no
     amount in `before`."""
-    declared = [amount for amount in definition.amounts if amount.fact]
-    return [
-        str(one.fact) for one in declared if _find_fact_amount(one.fact, before) is None
-    ]
+    declared = [amount.fact for amount in definition.amounts if amount.fact]
+    return [fact for fact in declared if _find_fact_amount(fact, before) is None]
 
 
 def parse_money_field(field: MoneyField, args: Mapping[str, Any]) -> Money:
@@ -143,13 +141,13 @@ def to_minor_units(
     """The arguments in the form for rules: an argument that `money` names is an integer
     in minor units, or left out if it is null, and all others stay as they are. Raises
     `InvalidMoney`."""
-    found = dict(args)
+    converted = dict(args)
     for field in definition.money:
         if not is_left_out(field, args):
-            found[field.amount] = parse_money_field(field, args).minor
+            converted[field.amount] = parse_money_field(field, args).minor
         else:
-            found.pop(field.amount, None)
-    return found
+            converted.pop(field.amount, None)
+    return converted
 
 
 def list_minor_currencies(
@@ -157,20 +155,20 @@ def list_minor_currencies(
 ) -> dict[str, str]:
     """The path of each amount in a call that is a whole number of minor units, such as
     `items[0].price`, and its currency; an empty text for one that cannot be read."""
-    found = {
-        one.amount: args.get(one.currency)
-        for one in definition.money
-        if one.unit and not is_left_out(one, args)
+    codes = {
+        field.amount: args.get(field.currency)
+        for field in definition.money
+        if field.unit and not is_left_out(field, args)
     }
     for amount in definition.amounts:
         if amount.unit and amount.path:
             path = ArgumentPath(amount.path)
             for place in _find_places(amount, args):
-                said = _find_currency(amount, args, place)
-                found[_format_place(path, place)] = said
+                currency = _find_currency(amount, args, place)
+                codes[_format_place(path, place)] = currency
     return {
         path: code if isinstance(code, str) and money.CURRENCY.fullmatch(code) else ""
-        for path, code in found.items()
+        for path, code in codes.items()
     }
 
 
@@ -179,23 +177,24 @@ def list_errors(
 ) -> Iterator[FieldError]:
     """An error for each declared amount that is not valid money, and one where the
     total exceeds the largest amount."""
-    found: list[Money] = []
+    amounts: list[Money] = []
     for field in definition.money:
         if not is_left_out(field, args):
             try:
-                found.append(parse_money_field(field, args))
+                amounts.append(parse_money_field(field, args))
             except InvalidMoney as error:
                 yield build_field_error(f"args.{field.amount}", str(error))
     for amount in definition.amounts:
         for place in _find_places(amount, args):
             try:
-                found.append(_parse_amount(amount, args, place))
+                amounts.append(_parse_amount(amount, args, place))
             except InvalidMoney as error:
                 yield build_field_error(
                     f"args.{_format_place(ArgumentPath(amount.path or ''), place)}",
                     str(error),
                 )
-    if any(minor > money.MAX_MINOR for minor in money.sum_by_currency(found).values()):
+    totals = money.sum_by_currency(amounts)
+    if any(minor > money.MAX_MINOR for minor in totals.values()):
         yield build_field_error(
             "args", f"its amounts are more than {money.MAX_MINOR} minor units"
         )
@@ -236,37 +235,37 @@ def _walk_places(
     elements, and a member without a value, is one place without one."""
     if amount.path is None:
         return
-    found: list[tuple[ListIndexes, Any]] = [((), args)]
+    reached: list[tuple[ListIndexes, Any]] = [((), args)]
     for step in ArgumentPath(amount.path).steps:
-        inside = [(place, _find_member(value, step.name)) for place, value in found]
-        found = []
+        inside = [(place, _find_member(value, step.name)) for place, value in reached]
+        reached = []
         for place, value in inside:
             if value is _ABSENT or value is None:
                 yield place, False
             elif not step.each:
-                found.append((place, value))
+                reached.append((place, value))
             elif isinstance(value, list) and value:
-                found += [((*place, n), one) for n, one in enumerate(value)]
+                reached += [((*place, n), element) for n, element in enumerate(value)]
             else:
                 yield place, False
-    said = amount.absent is not None
-    yield from ((place, value is not None or not said) for place, value in found)
+    for place, value in reached:
+        yield place, value is not None or amount.absent is None
 
 
 def _parse_amount(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> Money:
     """Raises `InvalidMoney`."""
     currency = _find_currency(amount, args, place)
-    one = _parse_sent(amount, _find_value(args, amount.path, place), currency)
+    single = _parse_sent(amount, _find_value(args, amount.path, place), currency)
     if amount.times is None:
-        return one
+        return single
     times = _find_value(args, amount.times, place)
     if times is _ABSENT or times is None:
-        return one
+        return single
     if isinstance(times, bool) or not isinstance(times, int) or times < 0:
         raise InvalidMoney("how many of it is a whole number that is not negative")
-    if one.minor * times > money.MAX_MINOR:
+    if single.minor * times > money.MAX_MINOR:
         raise InvalidMoney(f"the largest amount is {money.MAX_MINOR} minor units")
-    return Money(one.minor * times, one.currency)
+    return Money(single.minor * times, single.currency)
 
 
 def _find_currency(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> Any:
@@ -284,17 +283,17 @@ def _parse_sent(sent: MoneyField | Amount, value: Any, currency: Any) -> Money:
 def _find_value(args: Mapping[str, Any], path: str | None, place: ListIndexes) -> Any:
     """The value at a path, with the indexes of `place` for the lists on the way;
     _ABSENT if there is none."""
-    found: Any = args
+    value: Any = args
     numbers = iter(place)
     for step in ArgumentPath(path or "").steps:
-        found = _find_member(found, step.name)
+        value = _find_member(value, step.name)
         if step.each:
             number = next(numbers, None)
-            inside = isinstance(found, list) and number is not None
-            if not inside or number >= len(found):  # type: ignore[operator]
+            inside = isinstance(value, list) and number is not None
+            if not inside or number >= len(value):  # type: ignore[operator]
                 return _ABSENT
-            found = found[number]
-    return found
+            value = value[number]
+    return value
 
 
 def _find_member(value: Any, name: str) -> Any:

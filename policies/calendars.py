@@ -57,9 +57,9 @@ def describe_duration(value: timedelta) -> str:
     seconds = int(value.total_seconds())
     if seconds <= 2 * 86_400 and seconds % 3600 == 0:
         return f"{seconds // 3600} h"
-    one, many, size = next(unit for unit in _UNIT_NAMES if seconds % unit[2] == 0)
+    unit, units, size = next(row for row in _UNIT_NAMES if seconds % row[2] == 0)
     number = seconds // size
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{number:,} {unit if number == 1 else units}"
 
 
 def _check_zone(name: str) -> str:

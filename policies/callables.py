@@ -68,14 +68,14 @@ def _describe_problem(part: CallablePart) -> str:
         return NOT_LISTED_TEXT.format(named)
     module, _, name = named.replace(":", ".").rpartition(".")
     try:
-        found = getattr(import_module(module), name, None)
+        function = getattr(import_module(module), name, None)
     except Exception as error:  # importing a module can raise anything
         return f"{module} cannot be imported here ({type(error).__name__})"
-    if not callable(found):
+    if not callable(function):
         known = [n for n, v in vars(import_module(module)).items() if callable(v)]
         return f"{module} has no function {name}{suggest_name(name, known, most=0)}"
     return (
-        _describe_options_problem(found, part)
+        _describe_options_problem(function, part)
         if isinstance(part, CallableVerifier)
         else ""
     )

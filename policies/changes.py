@@ -41,19 +41,19 @@ class PolicyChange(NamedTuple):
 
 def list_changes(before: Document, after: Document) -> list[PolicyChange]:
     """The changes from one policy to another, laxer ones first."""
-    found = [
+    changes = [
         *_list_rule_changes(before, after),
         *_list_tool_changes(before, after),
         *_list_document_changes(before, after),
     ]
     order = list(Direction)
-    return sorted(dict.fromkeys(found), key=lambda one: order.index(one.direction))
+    return sorted(dict.fromkeys(changes), key=lambda c: order.index(c.direction))
 
 
 def list_laxer(changes: Iterable[PolicyChange]) -> list[str]:
     """The sentences of what asks for less, or may."""
     lax = {Direction.LESS, Direction.MAYBE_LESS}
-    return [one.text for one in changes if one.direction in lax]
+    return [change.text for change in changes if change.direction in lax]
 
 
 _VERBS = {
@@ -65,8 +65,8 @@ _VERBS = {
 
 
 def _say(direction: Direction, what: str, how: str) -> PolicyChange:
-    said = f"{what} {_VERBS[direction]}"
-    return PolicyChange(direction, f"{said}: {how}." if how else f"{said}.")
+    sentence = f"{what} {_VERBS[direction]}"
+    return PolicyChange(direction, f"{sentence}: {how}." if how else f"{sentence}.")
 
 
 def _list_rule_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
@@ -97,9 +97,9 @@ def _compare_rules(
         direction = compare_conditions(old.when, new.when)
         was, now = format_condition(before, old), format_condition(after, new)
         yield _say(direction, what, f"{was} → {now}")
-    for one in _compare_demands(old.then, new.then):
+    for direction in _compare_demands(old.then, new.then):
         how = f"{old.then.describe()} → {new.then.describe()}"
-        yield _say(one, what, how)
+        yield _say(direction, what, how)
     if old.text != new.text:
         yield _say(Direction.CHANGED, what, "its explanation has other words")
 
@@ -116,7 +116,7 @@ _COMPARED_FIGURE = re.compile(
 def format_condition(document: Document, rule: Rule) -> str:
     """A rule's condition on one line, with its amounts as people write money:
     `args.amount > 500.00 USD`. The document has them in minor units of its currency."""
-    found = [one for name, one in document.tools.items() if rule.concerns(name)]
+    tools = [tool for name, tool in document.tools.items() if rule.concerns(name)]
 
     def is_money(read: str) -> bool:
         place, _, name = read.partition(".")
@@ -124,9 +124,9 @@ def format_condition(document: Document, rule: Rule) -> str:
             measure = document.measures.get(name)
             return measure is not None and bool(measure.amount)
         if place == "args":
-            return any(name in tool.plain_amounts for tool in found)
+            return any(name in tool.plain_amounts for tool in tools)
         if place == "before":
-            return any(f"{name}_currency" in tool.facts for tool in found)
+            return any(f"{name}_currency" in tool.facts for tool in tools)
         return name == "amount_minor"
 
     def rewrite(match: re.Match[str]) -> str:
@@ -145,23 +145,23 @@ def format_condition(document: Document, rule: Rule) -> str:
 def compare_conditions(old: str, new: str) -> Direction:
     """How often a condition holds, compared with another one. Only figures that are
     compared with something have a direction."""
-    one, other = " ".join(old.split()), " ".join(new.split())
-    shape = _COMPARISON.sub(r"\1 #", one)
+    was, now = _flatten(old), _flatten(new)
+    shape = _COMPARISON.sub(r"\1 #", was)
     turned = "!" in shape.replace("!=", "") or "?" in shape
-    if turned or shape != _COMPARISON.sub(r"\1 #", other):
+    if turned or shape != _COMPARISON.sub(r"\1 #", now):
         return Direction.MAYBE_LESS
-    found = set()
-    pairs = zip(_COMPARISON.findall(one), _COMPARISON.findall(other), strict=True)
-    for (sign, was), (_, now) in pairs:
-        if float(was) != float(now):
-            rarer = (float(now) > float(was)) is sign.startswith(">")
-            found.add(Direction.LESS if rarer else Direction.MORE)
-    return found.pop() if len(found) == 1 else Direction.MAYBE_LESS
+    directions = set()
+    pairs = zip(_COMPARISON.findall(was), _COMPARISON.findall(now), strict=True)
+    for (sign, before), (_, after) in pairs:
+        if float(before) != float(after):
+            rarer = (float(after) > float(before)) is sign.startswith(">")
+            directions.add(Direction.LESS if rarer else Direction.MORE)
+    return directions.pop() if len(directions) == 1 else Direction.MAYBE_LESS
 
 
 def _compare_demands(old: Then, new: Then) -> Iterator[Direction]:
     """The directions in which the parts of a rule's demand move."""
-    steps = [(one.step.required if one.step else 0) for one in (old, new)]
+    steps = [(then.step.required if then.step else 0) for then in (old, new)]
     ranks = [
         (old.demands.rank, new.demands.rank),
         (_rank_risk(old.risk), _rank_risk(new.risk)),
@@ -169,19 +169,19 @@ def _compare_demands(old: Then, new: Then) -> Iterator[Direction]:
         (old.reason, new.reason),
         (old.step_up, new.step_up),
     ]
-    found = {
+    directions = {
         Direction.LESS if now < was else Direction.MORE
         for was, now in ranks
         if was != now
     }
     if old.timeout != new.timeout:
         shorter = new.timeout and (not old.timeout or new.timeout < old.timeout)
-        found.add(Direction.MORE if shorter else Direction.LESS)
-    roles = [one.step.role if one.step else "" for one in (old, new)]
+        directions.add(Direction.MORE if shorter else Direction.LESS)
+    roles = [then.step.role if then.step else "" for then in (old, new)]
     rest = (old.queue, old.flag) != (new.queue, new.flag)
     if rest or (all(roles) and roles[0] != roles[1]):
-        found.add(Direction.CHANGED)
-    yield from sorted(found, key=list(Direction).index)
+        directions.add(Direction.CHANGED)
+    yield from sorted(directions, key=list(Direction).index)
 
 
 def _rank_risk(risk: Risk | None) -> int:
@@ -207,8 +207,8 @@ def _compare_tools(
 ) -> Iterator[PolicyChange]:
     what = f"Tool {old.name}"
     yield from _compare_floors(what, old, new)
-    old_classes = {one.name: one for one in old.classes or []}
-    new_classes = {one.name: one for one in new.classes or []}
+    old_classes = {c.name: c for c in old.classes or []}
+    new_classes = {c.name: c for c in new.classes or []}
     for name in {**old_classes, **new_classes}:
         pair = old_classes.get(name), new_classes.get(name)
         yield from _compare_classes(f"{what}, class {name},", *pair)
@@ -270,7 +270,7 @@ def _compare_steps(
 
 
 def _count_people(steps: Iterable[StepSpec], role: str = "") -> int:
-    return sum(one.required for one in steps if not role or one.role == role)
+    return sum(step.required for step in steps if not role or step.role == role)
 
 
 def _compare_flags(old: Any, new: Any) -> Direction:
@@ -280,7 +280,7 @@ def _compare_flags(old: Any, new: Any) -> Direction:
 
 def _compare_sets(old: Any, new: Any) -> Direction:
     """For lists of which each element asks for something."""
-    gone = [one for one in old if one not in new]
+    gone = [element for element in old if element not in new]
     return Direction.LESS if gone else Direction.MORE
 
 
@@ -374,10 +374,10 @@ def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyCha
 
 
 def _get(before: Document, after: Document, path: str) -> tuple[Any, Any]:
-    found: list[Any] = [before, after]
+    parts: list[Any] = [before, after]
     for name in path.split("."):
-        found = [getattr(one, name) for one in found]
-    return found[0], found[1]
+        parts = [getattr(part, name) for part in parts]
+    return parts[0], parts[1]
 
 
 def _compare_figures(before: Document, after: Document) -> Iterator[PolicyChange]:
@@ -385,11 +385,11 @@ def _compare_figures(before: Document, after: Document) -> Iterator[PolicyChange
     old, new = before.critical_above, after.critical_above
     if old == new:
         return
-    pair = [format_money(one.money) if one else "none" for one in (old, new)]
+    pair = [format_money(figure.money) if figure else "none" for figure in (old, new)]
     if old and new and old.currency != new.currency:
         direction = Direction.MAYBE_LESS
     else:
-        minor = [one.money.minor if one else None for one in (old, new)]
+        minor = [figure.money.minor if figure else None for figure in (old, new)]
         direction = _compare_caps(*minor)
     what = f"critical_above ({EVERY})"
     yield _say(direction, what, " → ".join(pair))
@@ -406,8 +406,8 @@ def _compare_levels(
         was, now = old.get(risk, 0), new.get(risk, 0)
         if was != now:
             direction = Direction.LESS if now < was else Direction.MORE
-            said = f"{write(was)} → {write(now)}"
-            yield _say(direction, f"{what} at {risk} risk", said)
+            figures = f"{write(was)} → {write(now)}"
+            yield _say(direction, f"{what} at {risk} risk", figures)
 
 
 def _format_seconds(seconds: float) -> str:
@@ -425,8 +425,8 @@ def _format_tools(names: Sequence[str]) -> str:
 def _format_steps(steps: Iterable[StepSpec]) -> str:
     return (
         " and ".join(
-            f"{one.required} {one.role}{'' if one.required == 1 else 's'}"
-            for one in steps
+            f"{step.required} {step.role}{'' if step.required == 1 else 's'}"
+            for step in steps
         )
         or "nobody"
     )
@@ -444,7 +444,7 @@ def _format_value(value: Any) -> str:
     if value is None or value == []:
         return "none"
     if isinstance(value, list):
-        words = [_format_value(one) for one in value]
+        words = [_format_value(element) for element in value]
         return ", ".join(words) if all(words) else ""
     if isinstance(value, bool):
         return str(value).lower()

@@ -90,10 +90,10 @@ class Condition:
             return bool(result.value())
         raise ConditionError(self._explain(str(result.value())))
 
-    def _explain(self, said: str) -> str:
-        if said.startswith("NOT_FOUND"):
+    def _explain(self, problem: str) -> str:
+        if problem.startswith("NOT_FOUND"):
             for place, name in sorted(self.reads):
-                if f'"{name}"' in said:
+                if f'"{name}"' in problem:
                     return f"{place}.{name} does not exist"
             return "it reads a fact that does not exist"
         return "its facts have types or sizes that it does not expect"
@@ -147,7 +147,7 @@ def _find_reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """The entries read as `args.amount` or `args["amount"]`. Raises InvalidCondition
     for a computed index, because the checks of a document could not tell what such a
     rule reads."""
-    found = set()
+    reads = set()
     padded = [("mark", ""), *tokens, ("mark", ""), ("mark", "")]
     for before, (kind, name), mark, entry in zip(
         padded, padded[1:], padded[2:], padded[3:], strict=False
@@ -155,12 +155,12 @@ def _find_reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         if kind != "name" or name not in MAPS or before[1] == ".":
             continue
         if mark[1] == "." and entry[0] == "name":
-            found.add((name, entry[1]))
+            reads.add((name, entry[1]))
         elif mark[1] == "[":
             if entry[0] != "text":
                 raise InvalidCondition(f'name what it reads: {name}["..."]')
-            found.add((name, entry[1].strip("\"'")))
-    return frozenset(found)
+            reads.add((name, entry[1].strip("\"'")))
+    return frozenset(reads)
 
 
 def _find_tested(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:

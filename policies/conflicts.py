@@ -20,7 +20,7 @@ def list_conflicts(
     false, so that nobody takes the missing fact for agreement.
     """
     bound = ConditionFacts(facts)
-    found = []
+    conflicts = []
     for conflict in definition.review.conflicts:
         checked = True
         try:
@@ -28,5 +28,5 @@ def list_conflicts(
                 continue
         except ConditionError:
             checked = False
-        found.append({"id": conflict.id, "text": conflict.text, "checked": checked})
-    return found
+        conflicts.append({"id": conflict.id, "text": conflict.text, "checked": checked})
+    return conflicts

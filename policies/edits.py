@@ -54,14 +54,14 @@ def list_widenings(
 ) -> list[str]:
     """Why the edit from `old` to `new` moves more money or reaches somebody else, each
     as the end of a sentence: `it changes the customer`. Empty when it does neither."""
-    found = [*_list_money_reasons(definition, old, new)]
+    reasons = [*_list_money_reasons(definition, old, new)]
     for key in definition.keys:
         if old.keys.get(key) != new.keys.get(key):
-            found.append(f"it changes the {key.replace('_', ' ')}")
+            reasons.append(f"it changes the {key.replace('_', ' ')}")
     for paths in _list_reaching_paths(definition):
-        if (one := _find_widest(paths, old.args, new.args)) is not None:
-            found.append(f"it changes “{_format_label(definition, one)}”")
-    return list(dict.fromkeys(found))
+        if (path := _find_widest(paths, old.args, new.args)) is not None:
+            reasons.append(f"it changes “{_format_label(definition, path)}”")
+    return list(dict.fromkeys(reasons))
 
 
 def _list_money_reasons(
@@ -72,11 +72,11 @@ def _list_money_reasons(
     except InvalidMoney:  # the tool reads the arguments otherwise since
         before = []
     after = amounts.list_placed_amounts(definition, new.args, new.before)
-    nothing = {one.amount for one in definition.money if one.absent == "none"}
-    nothing |= {one.name for one in definition.amounts if one.absent == "none"}
-    for name in dict.fromkeys(one.name for one in (*before, *after)):
-        was = [one for one in before if one.name == name]
-        now = [one for one in after if one.name == name]
+    declared = definition.declared_amounts
+    nothing = {amount.name for amount in declared if amount.absent == "none"}
+    for name in dict.fromkeys(amount.name for amount in (*before, *after)):
+        was = [amount for amount in before if amount.name == name]
+        now = [amount for amount in after if amount.name == name]
         if was and not now and not was[0].place and name not in nothing:
             yield REMOVES
         yield from _compare_amounts(was, now)
@@ -88,12 +88,12 @@ def _compare_amounts(
     """Compare the amounts of one declaration. In a list that became shorter, each row
     that is left belongs to one that was there."""
     pairs = zip_longest(was, now) if len(now) >= len(was) else _match_rows(was, now)
-    for one, other in pairs:
-        if other is None or (one is None and not other.money.minor):
+    for earlier, later in pairs:
+        if later is None or (earlier is None and not later.money.minor):
             continue
-        if one is not None and one.money.currency != other.money.currency:
+        if earlier is not None and earlier.money.currency != later.money.currency:
             yield CURRENCY
-        elif one is None or other.money.minor > one.money.minor:
+        elif earlier is None or later.money.minor > earlier.money.minor:
             yield RAISES
 
 
@@ -101,18 +101,18 @@ def _match_rows(
     was: Sequence[PlacedAmount], now: Sequence[PlacedAmount]
 ) -> Iterator[tuple[PlacedAmount | None, PlacedAmount]]:
     left = list(was)
-    for other in now:
-        alike = [one for one in left if one.beside == other.beside]
-        one = max(alike, key=lambda found: found.money.minor, default=None)
-        if one is not None:
-            left.remove(one)
-        yield one, other
+    for later in now:
+        alike = [row for row in left if row.beside == later.beside]
+        earlier = max(alike, key=lambda row: row.money.minor, default=None)
+        if earlier is not None:
+            left.remove(earlier)
+        yield earlier, later
 
 
 def _list_reaching_paths(definition: ToolDefinition) -> Iterator[list[str]]:
     """The arguments that name whom the effect reaches, in groups: whoever moves from
     one argument of a group to another is reached as before."""
-    forms = [one.when for one in definition.classes or [] if one.when]
+    forms = [c.when for c in definition.classes or [] if c.when]
     recipients = [
         name
         for form in forms
@@ -134,27 +134,27 @@ def _find_widest(
 ) -> str | None:
     """The first of these arguments that reaches somebody it did not reach before; None
     when the edit only leaves some of them out."""
-    was = [one for path in paths for one in _list_values(old, path.split("."))]
-    now = [one for path in paths for one in _list_values(new, path.split("."))]
+    was = [value for path in paths for value in _list_values(old, path.split("."))]
+    now = [value for path in paths for value in _list_values(new, path.split("."))]
     known = Counter(was)
     if len(now) == len(was) and len(paths) == 1 and _goes_into_rows(old, paths[0]):
         return paths[0] if was != now else None
     if Counter(now) <= known and (now or not was):
         return None
     for path in paths:
-        mine = Counter(_list_values(new, path.split(".")))
-        if not mine <= known:
+        values = Counter(_list_values(new, path.split(".")))
+        if not values <= known:
             return path
     return paths[0]
 
 
 def _goes_into_rows(args: Mapping[str, Any], path: str) -> bool:
     """Whether the argument is in each row of a list, beside others of the same row."""
-    found: Any = args
+    part: Any = args
     *around, _ = path.split(".")
     for name in around:
-        found = found.get(name) if isinstance(found, Mapping) else None
-        if isinstance(found, list):
+        part = part.get(name) if isinstance(part, Mapping) else None
+        if isinstance(part, list):
             return True
     return False
 

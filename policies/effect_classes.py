@@ -71,8 +71,8 @@ class Recipients(BaseModel):
         headers = HEADERS if self.headers is None else self.headers
         if any(breaks_header(args.get(name)) for name in headers):
             return False
-        found = list(self._found(args))
-        return bool(found) and all(self._ours(address) for address in found)
+        addresses = list(self._found(args))
+        return bool(addresses) and all(self._ours(address) for address in addresses)
 
     def _found(self, args: Mapping[str, Any]) -> Iterator[Any]:
         for name in self.recipients:

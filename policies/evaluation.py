@@ -194,20 +194,20 @@ def _evaluate_rules(
     document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
 ) -> Evaluation:
     base = build_base(tool, facts["args"])
-    found = [
+    findings = [
         *_list_gate_findings(document, tool, base, facts),
         *_list_rule_findings(document, tool, base, facts),
     ]
-    risk = _compute_risk(document, base, found, facts["money"])
-    found.extend(_list_unreviewable_findings(document, tool, risk, facts))
-    tier = _compute_tier(base, risk, found)
+    risk = _compute_risk(document, base, findings, facts["money"])
+    findings.extend(_list_unreviewable_findings(document, tool, risk, facts))
+    tier = _compute_tier(base, risk, findings)
     if (narrowing := _find_narrowing(facts, tier)) is not None:
-        found.append(narrowing)
+        findings.append(narrowing)
         tier = narrowing.then.demands
-    if not any(finding.then.demands is tier for finding in found):
-        found.extend(_list_floor_findings(tool, base, tier))
-    found.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
-    return _build_evaluation(document, tool, base, (tier, risk), found)
+    if not any(finding.then.demands is tier for finding in findings):
+        findings.extend(_list_floor_findings(tool, base, tier))
+    findings.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
+    return _build_evaluation(document, tool, base, (tier, risk), findings)
 
 
 def build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
@@ -322,10 +322,10 @@ def _bind_facts(
 def _compute_risk(
     document: Document,
     base: BaseAuthority,
-    found: Iterable[Finding],
+    findings: Iterable[Finding],
     money: Mapping[str, Any],
 ) -> Risk:
-    raised = [finding.then.risk for finding in found if finding.then.risk]
+    raised = [finding.then.risk for finding in findings if finding.then.risk]
     figure = document.critical_above
     # A MIXED amount is the part in the document's currency, so it can be compared.
     codes = {figure.currency} if figure else set()
@@ -361,10 +361,10 @@ def _list_unreviewable_findings(
     yield Finding("unreviewable", text, then)
 
 
-def _compute_tier(base: BaseAuthority, risk: Risk, found: Iterable[Finding]) -> Tier:
+def _compute_tier(base: BaseAuthority, risk: Risk, findings: Iterable[Finding]) -> Tier:
     """The strictest tier demanded; a risk that rules raised demands its own floor."""
     raised = DEFAULT_FLOOR[risk] if risk is not base.risk else base.tier
-    demands = (finding.then.demands for finding in found)
+    demands = (finding.then.demands for finding in findings)
     return max([base.tier, raised, *demands], key=lambda tier: tier.rank)
 
 
@@ -380,8 +380,8 @@ _NEXT_TIER = {
 
 def is_narrowing(facts: Mapping[str, Any]) -> bool:
     """Whether what the agent says leaves too little choice of who decides."""
-    found = facts.get("narrowed") or {}
-    barred, left = found.get("barred", 0), found.get("left", FEWEST_LEFT)
+    narrowed = facts.get("narrowed") or {}
+    barred, left = narrowed.get("barred", 0), narrowed.get("left", FEWEST_LEFT)
     return bool(barred) and (barred > MOST_BARRED or left < FEWEST_LEFT)
 
 
@@ -412,10 +412,10 @@ def _build_evaluation(
     tool: ToolDefinition,
     base: BaseAuthority,
     outcome: tuple[Tier, Risk],
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
 ) -> Evaluation:
     tier, risk = outcome
-    thens = [finding.then for finding in found]
+    thens = [finding.then for finding in findings]
     steps = _build_steps(document, tool, tier, thens)
     wanted = [then.timeout for then in thens if then.timeout]
     chosen = base.effect_class
@@ -425,7 +425,7 @@ def _build_evaluation(
         effect_class=chosen.name if chosen else "",
         queue="" if tier is Tier.BLOCK else _choose_queue(tool, thens),
         steps=steps,
-        rules=tuple(AppliedRule(f.id, f.text, f.then.describe()) for f in found),
+        rules=tuple(AppliedRule(f.id, f.text, f.then.describe()) for f in findings),
         timeout=_to_seconds(min([tool.timeout, *wanted])),
         timeout_max=_to_seconds(tool.longest),
         recall=_compute_recall_seconds(document, risk, steps),

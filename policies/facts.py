@@ -179,10 +179,10 @@ def compute_moved_money(
 ) -> money.Money | None:
     """The total money that the proposal moves, as rules and ceilings compare it (see
     `money.combine_amounts`). None where it moves none."""
-    found = amounts.list_amounts(
+    moved = amounts.list_amounts(
         definition, inputs.args, parse_reader_facts(inputs.before)
     )
-    return money.combine_amounts([one.money for one in found], document.currency)
+    return money.combine_amounts([amount.money for amount in moved], document.currency)
 
 
 def _build_money_facts(
@@ -193,15 +193,17 @@ def _build_money_facts(
     before = parse_reader_facts(inputs.before)
     amount = compute_moved_money(document, definition, inputs)
     if amount is None and any(
-        one.absent for one in amounts.list_absent(definition, inputs.args)
+        sent.absent for sent in amounts.list_absent(definition, inputs.args)
     ):
         amount = money.Money(0, document.currency)
-    said = {"amount_minor": amount.minor, "currency": amount.currency} if amount else {}
-    more = {
-        "unread_amounts": amounts.list_unread_facts(definition, before),
-        "absent_amounts": amounts.list_absent_wholes(definition, inputs.args, before),
-    }
-    return {"money": said, **{name: found for name, found in more.items() if found}}
+    facts: dict[str, Any] = {"money": {}}
+    if amount:
+        facts["money"] = {"amount_minor": amount.minor, "currency": amount.currency}
+    if unread := amounts.list_unread_facts(definition, before):
+        facts["unread_amounts"] = unread
+    if wholes := amounts.list_absent_wholes(definition, inputs.args, before):
+        facts["absent_amounts"] = wholes
+    return facts
 
 
 def recount_sums(
@@ -246,7 +248,7 @@ def rebase_facts(
     clock = calendars.build_clock_facts(then, document.zone)
     open_then = {f"{n}_open": c.is_open(then) for n, c in document.calendars.items()}
     fresh = _compute_aggregates(document, definition, inputs, now)
-    kept = {
+    unchanged = {
         name
         for name, measure in document.measures.items()
         if before.measures.get(name) == measure
@@ -260,17 +262,17 @@ def rebase_facts(
         "clock": {**clock, **open_then},
         "before": {**stored["before"], **parse_reader_facts(inputs.before)},
         "keys": {**stored["keys"], **inputs.keys},
-        "sum": _merge_counts(fresh["sum"], stored["sum"], kept),
-        "count": _merge_counts(fresh["count"], stored["count"], kept),
+        "sum": _merge_counts(fresh["sum"], stored["sum"], unchanged),
+        "count": _merge_counts(fresh["count"], stored["count"], unchanged),
         "other_currencies": fresh["other_currencies"],
     }
 
 
 def _merge_counts(
-    fresh: Mapping[str, int], stored: Mapping[str, int], kept: set[str]
+    fresh: Mapping[str, int], stored: Mapping[str, int], unchanged: set[str]
 ) -> dict[str, int]:
     return {
-        name: stored[name] if name in kept and name in stored else value
+        name: stored[name] if name in unchanged and name in stored else value
         for name, value in fresh.items()
     }
 
@@ -369,8 +371,8 @@ def restore_observations(proposal: str, *, at: datetime, ran_by: datetime) -> No
 
 def _select_weights(proposals: Sequence[str]) -> QuerySet[Observation]:
     """The observations of these proposals, without events."""
-    found = Observation.objects.filter(proposal__in=proposals)
-    return found.exclude(measure__startswith=_EVENTS)
+    observations = Observation.objects.filter(proposal__in=proposals)
+    return observations.exclude(measure__startswith=_EVENTS)
 
 
 def record_failure(*, agent: str, proposal: str, at: datetime) -> None:
@@ -407,11 +409,13 @@ def compute_weight(
     only counts."""
     if not measure.amount:
         return money.Money(0, "")
-    found = amounts.list_amounts(
+    moved = amounts.list_amounts(
         definition, inputs.args, parse_reader_facts(inputs.before)
     )
     summed = [
-        one.money for one in found if not measure.alone or one.name == measure.amount
+        amount.money
+        for amount in moved
+        if not measure.alone or amount.name == measure.amount
     ]
     nothing = money.Money(0, document.currency)
     return money.combine_amounts(summed, document.currency) or nothing
@@ -493,11 +497,11 @@ def _format_windows(
 NO_WINDOW_VALUES: Mapping[str, Any] = _format_windows([], "", None)
 
 
-def parse_windows(found: Iterable[Sequence[Any]] | None) -> Windows:
+def parse_windows(rows: Iterable[Sequence[Any]] | None) -> Windows:
     """The count and total of other proposals, by measure and currency, from the value
     of `WINDOWS_COLUMN`."""
     windows: dict[str, dict[str, tuple[int, int]]] = {}
-    for name, currency, count, total in found or ():
+    for name, currency, count, total in rows or ():
         windows.setdefault(name, {})[currency] = (count, total)
     return windows
 
@@ -519,14 +523,14 @@ def parse_reader_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
 
     Money that cannot be parsed is left out, so that a rule that reads it blocks.
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for name, value in facts.items():
         currency = facts.get(f"{name}_currency")
         if currency is None:
-            found[name] = value
+            parsed[name] = value
             continue
         try:
-            found[name] = money.parse(value, currency, negative=True).minor
+            parsed[name] = money.parse(value, currency, negative=True).minor
         except money.InvalidMoney:
             continue
-    return found
+    return parsed

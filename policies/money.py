@@ -124,11 +124,11 @@ def combine_amounts(amounts: Iterable[Money], currency: str) -> Money | None:
     or a figure of the policy. With a whole amount the total is the whole; an unknown
     currency then is `currency`.
     """
-    found = [*amounts]
-    if any(one.is_whole for one in found):
-        codes = {one.currency for one in found if one.minor} - {MIXED} or {currency}
+    parts = [*amounts]
+    if any(part.is_whole for part in parts):
+        codes = {part.currency for part in parts if part.minor} - {MIXED} or {currency}
         return Money(WHOLE, codes.pop() if len(codes) == 1 else MIXED)
-    sums = sum_by_currency(found)
+    sums = sum_by_currency(parts)
     moved = {code: minor for code, minor in sums.items() if minor} or sums
     if len(moved) > 1:
         return Money(moved.get(currency, 0), MIXED)

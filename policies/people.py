@@ -56,12 +56,12 @@ class PersonChange:
     @property
     def names(self) -> list[str]:
         """The fields that change."""
-        said = {
+        given = {
             "role": self.role is not None,
             "email": self.email is not None,
             "ceiling": self.ceiling is not None or self.no_ceiling,
         }
-        return [name for name, changes in said.items() if changes]
+        return [name for name, changes in given.items() if changes]
 
 
 @operation(writes="Person", logs="person.added")
@@ -131,15 +131,15 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
 def _describe_change(change: PersonChange) -> dict[str, str]:
     """The log's data: which fields changed, and the new values of those that do not
     identify the person."""
-    said = {"fields": " ".join(change.names)}
+    data = {"fields": " ".join(change.names)}
     if change.role is not None:
-        said["role"] = change.role.value
+        data["role"] = change.role.value
     if change.ceiling is not None:
         amount = change.ceiling
-        said["ceiling"] = f"{format_amount(amount)} {amount.currency}"
+        data["ceiling"] = f"{format_amount(amount)} {amount.currency}"
     elif change.no_ceiling:
-        said["ceiling"] = "none"
-    return said
+        data["ceiling"] = "none"
+    return data
 
 
 @operation(writes="Person", logs="person.password_set")
@@ -166,8 +166,8 @@ def confirm_password(http: HttpRequest, person: Person, password: str) -> None:
     """Check that the person just typed their own password. Wrong passwords count
     towards the login lockout. Raises ReauthenticationRequired for a wrong one, and
     always for a person without a usable one."""
-    found = authenticate(http, username=person.get_username(), password=password)
-    if found is None or found.pk != person.pk:
+    signed_in = authenticate(http, username=person.get_username(), password=password)
+    if signed_in is None or signed_in.pk != person.pk:
         raise ReauthenticationRequired(
             "That password is not right. Nothing has been decided yet."
         )

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from enum import StrEnum
-from itertools import chain
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -157,18 +156,18 @@ _FIELD = re.compile(r"^    (\w+): ")
 
 def render_schema() -> str:
     """The JSON Schema of a policy document, as text for docs/policy.schema.json."""
-    found = Document.model_json_schema(by_alias=True)
-    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    _relax_required_keys(found)
-    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+    schema = Document.model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    _relax_required_keys(schema)
+    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
-def _relax_required_keys(found: dict[str, Any]) -> None:
+def _relax_required_keys(schema: dict[str, Any]) -> None:
     """Make two keys optional that the models add by themselves: a tool's name, which is
     its key, and the kind of a ToolReader."""
-    tool = found["$defs"]["ToolDefinition"]
+    tool = schema["$defs"]["ToolDefinition"]
     tool["required"].remove("name")
-    reader = found["$defs"]["ToolReader"]
+    reader = schema["$defs"]["ToolReader"]
     reader["required"].remove("kind")
 
 
@@ -182,20 +181,20 @@ def render_page() -> str:
 
 def _list_models() -> list[type[BaseModel]]:
     """The document's model, then those of its parts, depth first in field order."""
-    found: dict[type[BaseModel], None] = {}
-    _collect_models(Document, found)
-    return list(found)
+    models: dict[type[BaseModel], None] = {}
+    _collect_models(Document, models)
+    return list(models)
 
 
-def _collect_models(annotation: Any, found: dict[type[BaseModel], None]) -> None:
+def _collect_models(annotation: Any, models: dict[type[BaseModel], None]) -> None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if annotation in found:
+        if annotation in models:
             return
-        found[annotation] = None
+        models[annotation] = None
         for field in annotation.model_fields.values():
-            _collect_models(field.annotation, found)
+            _collect_models(field.annotation, models)
     for inner in get_args(annotation):
-        _collect_models(inner, found)
+        _collect_models(inner, models)
 
 
 def _render_part(model: type[BaseModel]) -> str:
@@ -207,8 +206,7 @@ def _render_part(model: type[BaseModel]) -> str:
     ]
     lines = ["| key | value | default | |", "| --- | --- | --- | --- |", *rows]
     title = "The document" if model is Document else model.__name__
-    said = re.sub(r" \(gate\.md[^)]*\)", "", inspect.cleandoc(model.__doc__ or ""))
-    return "\n".join([f"## {title}\n", said, "", *lines, ""])
+    return "\n".join([f"## {title}\n", inspect.getdoc(model) or "", "", *lines, ""])
 
 
 def _format_type(field: Any) -> str:
@@ -224,13 +222,13 @@ def _describe_annotation(annotation: Any) -> str:
     if hasattr(annotation, "__metadata__"):
         return _describe_annotation(inner[0])
     if origin is not None and getattr(origin, "__name__", "") == "Literal":
-        return " | ".join(str(one) for one in inner)
+        return " | ".join(str(choice) for choice in inner)
     if str(annotation).startswith("typing.Literal"):
-        return " | ".join(str(one) for one in inner)
+        return " | ".join(str(choice) for choice in inner)
     if origin in (list, dict):
         return f"{origin.__name__} of {', '.join(map(_describe_annotation, inner))}"
     return (
-        " | ".join(_describe_annotation(one) for one in inner if one is not type(None))
+        " | ".join(_describe_annotation(p) for p in inner if p is not type(None))
         or "any"
     )
 
@@ -248,7 +246,7 @@ def _format_default(field: Any) -> str:
     if isinstance(value, BaseModel):
         return "its own defaults"
     if isinstance(value, Mapping):
-        value = {str(key): one for key, one in value.items()}
+        value = {str(key): entry for key, entry in value.items()}
     if isinstance(value, timedelta):
         value = format_duration(value)
     return "none" if value in (None, "", [], {}) else f"`{value}`"
@@ -256,20 +254,20 @@ def _format_default(field: Any) -> str:
 
 def _read_comments(model: type[BaseModel]) -> dict[str, str]:
     """Field name -> the comment above it or beside it in the source."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     above: list[str] = []
-    parts = [one for one in reversed(model.__mro__) if issubclass(one, BaseModel)]
-    lines = [inspect.getsource(one).splitlines() for one in parts if one != BaseModel]
-    for line in chain.from_iterable(lines):
+    bases = [base for base in reversed(model.__mro__) if issubclass(base, BaseModel)]
+    sources = [inspect.getsource(base) for base in bases if base != BaseModel]
+    for line in "".join(sources).splitlines():
         field, comment = _FIELD.match(line), line.partition("  # ")[2]
         if line.strip().startswith("# "):
             above.append(line.strip()[2:])
         elif field:
-            found[field[1]] = " ".join([*above, comment]).strip()
+            comments[field[1]] = " ".join([*above, comment]).strip()
             above = []
         elif not line.strip():
             above = []
-    return found
+    return comments
 
 
 def _render_views() -> str:
@@ -281,8 +279,8 @@ def _render_views() -> str:
     lines += ["| view | part: usual names |", "| --- | --- |"]
     for name in sorted(PRESENTERS):
         parts = ROLES.get(name, {})
-        said = "; ".join(f"`{part}`: {', '.join(n)}" for part, n in parts.items())
-        lines.append(f"| `{name}` | {said} |")
+        usual = "; ".join(f"`{part}`: {', '.join(n)}" for part, n in parts.items())
+        lines.append(f"| `{name}` | {usual} |")
     return "\n".join([*lines, ""])
 
 
@@ -296,7 +294,7 @@ def _render_variables() -> str:
         "| --- | --- |",
     ]
     lines += [
-        f"| `{name}` | {said} |" for name, said in _read_variable_comments(source)
+        f"| `{name}` | {comment} |" for name, comment in _read_variable_comments(source)
     ]
     return "\n".join([*lines, ""])
 

@@ -83,35 +83,36 @@ def close_schema(schema: Any) -> Any:
 def find_declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
     """The subschema of an argument such as `address.city`, or None. A path goes through
     a list to its elements without a mark of its own."""
-    found: Any = schema
+    subschema: Any = schema
     for name in path.split("."):
-        found = resolve_reference(found, schema)
-        if isinstance(found.get("items"), dict) and "properties" not in found:
-            found = resolve_reference(found["items"], schema)
-        found = found.get("properties", {}).get(name)
-        if not isinstance(found, dict):
+        subschema = resolve_reference(subschema, schema)
+        if isinstance(subschema.get("items"), dict) and "properties" not in subschema:
+            subschema = resolve_reference(subschema["items"], schema)
+        subschema = subschema.get("properties", {}).get(name)
+        if not isinstance(subschema, dict):
             return None
-    return resolve_reference(found, schema)
+    return resolve_reference(subschema, schema)
 
 
 def may_be_absent(schema: Schema, path: str) -> bool:
     """Whether a call that fits the schema can be without a value at a path such as
     `items[*].price`: an argument on the way may be left out or null, or a list may be
     empty."""
-    found: Any = schema
+    subschema: Any = schema
     for step in path.split("."):
         name, each = step.removesuffix("[*]"), step.endswith("[*]")
-        found = resolve_reference(found, schema)
-        part = resolve_reference(found.get("properties", {}).get(name), schema)
-        if name not in found.get("required", []) or "null" in list_kinds(part, schema):
+        subschema = resolve_reference(subschema, schema)
+        part = resolve_reference(subschema.get("properties", {}).get(name), schema)
+        required = subschema.get("required", [])
+        if name not in required or "null" in list_kinds(part, schema):
             return True
         if not each:
-            found = part
+            subschema = part
             continue
         if part.get("minItems", 0) < 1:
             return True
-        found = resolve_reference(part.get("items"), schema)
-        if "null" in list_kinds(found, schema):
+        subschema = resolve_reference(part.get("items"), schema)
+        if "null" in list_kinds(subschema, schema):
             return True
     return False
 
@@ -119,14 +120,14 @@ def may_be_absent(schema: Schema, path: str) -> bool:
 def list_kinds(subschema: Any, root: Schema, depth: int = 0) -> set[str]:
     """The types of the values that a subschema allows: of its `type`, of its closed set
     of values, or of its alternatives. Empty where it does not say."""
-    found = resolve_reference(subschema, root)
-    if "enum" in found or "const" in found:
-        known = found.get("enum", [found.get("const")])
+    resolved = resolve_reference(subschema, root)
+    if "enum" in resolved or "const" in resolved:
+        known = resolved.get("enum", [resolved.get("const")])
         return {_find_kind(value) for value in known}
-    branches = [part for key in ("anyOf", "oneOf") for part in found.get(key, [])]
+    branches = [part for key in ("anyOf", "oneOf") for part in resolved.get(key, [])]
     if branches and depth < 8:
         return {kind for part in branches for kind in list_kinds(part, root, depth + 1)}
-    return set(_list_kinds(found))
+    return set(_list_kinds(resolved))
 
 
 def _find_kind(value: Any) -> str:
@@ -156,17 +157,17 @@ def is_inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
     an object whose properties are all declared and inspectable. Anything else is not,
     and neither is encoded content, which nobody reads.
     """
-    found = resolve_reference(subschema, root)
-    if depth > 8 or any(key in found for key in _OPAQUE):
+    resolved = resolve_reference(subschema, root)
+    if depth > 8 or any(key in resolved for key in _OPAQUE):
         return False
-    if "enum" in found or "const" in found:
+    if "enum" in resolved or "const" in resolved:
         return True
-    branches = [part for key in ("anyOf", "oneOf") for part in found.get(key, [])]
+    branches = [part for key in ("anyOf", "oneOf") for part in resolved.get(key, [])]
     if branches:
         return all(is_inspectable(part, root, depth + 1) for part in branches)
-    kinds = _list_kinds(found)
+    kinds = _list_kinds(resolved)
     return bool(kinds) and all(
-        _is_kind_inspectable(name, found, root, depth) for name in kinds
+        _is_kind_inspectable(name, resolved, root, depth) for name in kinds
     )
 
 
@@ -175,17 +176,17 @@ def _list_kinds(schema: Schema) -> list[str]:
     return [kinds] if isinstance(kinds, str) else kinds
 
 
-def _is_kind_inspectable(name: str, found: Schema, root: Schema, depth: int) -> bool:
+def _is_kind_inspectable(name: str, schema: Schema, root: Schema, depth: int) -> bool:
     if name in _SCALARS:
         return True
     if name == "array":
-        items = [*found.get("prefixItems", []), found.get("items")]
+        items = [*schema.get("prefixItems", []), schema.get("items")]
         return all(is_inspectable(item, root, depth + 1) for item in items)
-    if any(found.get(key) not in (None, False) for key in _OPENERS):
+    if any(schema.get(key) not in (None, False) for key in _OPENERS):
         return False
-    if "patternProperties" in found or "properties" not in found:
+    if "patternProperties" in schema or "properties" not in schema:
         return False
-    parts = found["properties"].values()
+    parts = schema["properties"].values()
     return all(is_inspectable(part, root, depth + 1) for part in parts)
 
 
@@ -202,13 +203,13 @@ def _close_member(key: str, value: Any) -> Any:
 def _follow_pointer(root: Schema, reference: str) -> Any:
     if not reference.startswith("#"):
         return {}
-    found: Any = root
+    target: Any = root
     for part in reference.lstrip("#").split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(target, Mapping) or name not in target:
             return {}
-        found = found[name]
-    return found
+        target = target[name]
+    return target
 
 
 def _explain_error(error: ValidationError, root: str) -> Iterator[tuple[str, str]]:

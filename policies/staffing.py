@@ -45,8 +45,8 @@ class Staff:
         supervisors, everybody = wanted[Role.SUPERVISOR], sum(wanted.values())
         if len(self.supervisors) < supervisors:
             return Shortage(len(self.supervisors), supervisors, "supervisors")
-        found = len(self.supervisors | self.reviewers)
-        return Shortage(found, everybody, "people") if found < everybody else None
+        there = len(self.supervisors | self.reviewers)
+        return Shortage(there, everybody, "people") if there < everybody else None
 
 
 def list_shortages(document: Document) -> list[FieldError]:
@@ -65,16 +65,16 @@ def group_staff_by_queue() -> Mapping[str, Staff]:
     """The active people who may decide in each queue, by queue name. A queue without
     people has an empty Staff."""
     roles, groups = _load_roles_and_groups()
-    found: dict[str, Staff] = defaultdict(Staff)
+    staff: dict[str, Staff] = defaultdict(Staff)
     for queue, person in _list_admitted(groups):
         held = roles.get(person, set())
         if held & NEVER_DECIDE:
             continue
         if Role.SUPERVISOR in held:
-            found[queue].supervisors.add(person)
+            staff[queue].supervisors.add(person)
         elif Role.REVIEWER in held:
-            found[queue].reviewers.add(person)
-    return found
+            staff[queue].reviewers.add(person)
+    return staff
 
 
 def list_demands(

@@ -38,8 +38,8 @@ def load_definition(tool: Tool) -> ToolDefinition:
 
 def load_longest_window() -> timedelta:
     """The longest execution window of any tool, old versions included."""
-    said = Tool.objects.values_list("definition__window", flat=True).distinct()
-    windows = [parse_duration(window) for window in said]
+    durations = Tool.objects.values_list("definition__window", flat=True).distinct()
+    windows = [parse_duration(window) for window in durations]
     return max(windows, default=USUAL_WINDOW)
 
 
@@ -50,9 +50,9 @@ def list_argument_errors(tool: Tool, args: Any) -> list[FieldError]:
     says otherwise). If that finds nothing, it checks the amounts of money: decimal
     strings with at most as many decimals as the currency has.
     """
-    found = load_definition(tool)
-    return schemas.list_errors(found.validator, args) or list(
-        amounts.list_errors(found, args)
+    definition = load_definition(tool)
+    return schemas.list_errors(definition.validator, args) or list(
+        amounts.list_errors(definition, args)
     )
 
 

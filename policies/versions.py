@@ -79,9 +79,9 @@ def save_draft(
         digest=compute_digest(data),
         author=author,
     )
-    said = {"data": {"digest": version.digest}}
+    members = {"data": {"digest": version.digest}}
     actor = build_actor(author)
-    return machine.create(version, "save", actor=actor, now=clock.now(), **said)
+    return machine.create(version, "save", actor=actor, now=clock.now(), **members)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,13 +38,12 @@ def list_amount_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 def list_amount_names(tool: ToolDefinition) -> list[str]:
     """The names of the tool's amounts, as measures may name them."""
-    return [*(pair.amount for pair in tool.money), *(one.name for one in tool.amounts)]
+    return [amount.name for amount in tool.declared_amounts]
 
 
 def list_currencies(tool: ToolDefinition) -> list[str]:
     """The arguments, or codes, that `money` and `amounts` declare as currencies."""
-    paths = [one.currency for one in tool.amounts if one.currency]
-    return [*(pair.currency for pair in tool.money), *paths]
+    return [a.currency for a in tool.declared_amounts if a.currency]
 
 
 def _list_pair_problems(
@@ -135,15 +134,15 @@ def _list_path_problems(
         yield path, f"{at.text} is not an argument of this tool{hint}"
         return
     for number, step in enumerate(at.steps, 1):
-        name = ".".join(one.name for one in at.steps[:number])
-        found = find_declared(tool.arguments, name)
-        is_list = "array" in schemas.list_kinds(found, tool.arguments)
+        name = ".".join(step.name for step in at.steps[:number])
+        declared = find_declared(tool.arguments, name)
+        is_list = "array" in schemas.list_kinds(declared, tool.arguments)
         if is_list != step.each:
-            said = "a list: write" if not step.each else "not a list: remove"
-            yield path, f"{name} is {said} [*] after {step.name}"
+            correction = "a list: write" if not step.each else "not a list: remove"
+            yield path, f"{name} is {correction} [*] after {step.name}"
             return
     if at.steps[-1].each:
         part = part.get("items", {})
     if wrong := _describe_kind(tool, part, unit):
-        said = "a whole number" if unit == "whole" else wrong
-        yield path, f"{at.text} must be {said}"
+        wanted = "a whole number" if unit == "whole" else wrong
+        yield path, f"{at.text} must be {wanted}"

@@ -101,8 +101,8 @@ class Amount(SentAmount):
     @property
     def code(self) -> str:
         """The currency if it is written as a code, else empty."""
-        found = self.currency or ""
-        return found if re.fullmatch(CURRENCY, found) else ""
+        currency = self.currency or ""
+        return currency if re.fullmatch(CURRENCY, currency) else ""
 
 
 class ArgumentPath:

@@ -129,12 +129,12 @@ def assign_roles(
     `shown` is what the tool declares. A usual name is used only if the tool has an
     argument of this name that has no other role.
     """
-    found = {}
+    assigned = {}
     taken = set(shown.values())
     for role, usual in ROLES.get(presenter, {}).items():
         names = (n for n in usual if n in arguments and n not in taken)
         name = shown.get(role) or next(names, "")
         if name:
-            found[role] = name
+            assigned[role] = name
             taken.add(name)
-    return found
+    return assigned

@@ -15,7 +15,6 @@ from policies.conditions import Condition, InvalidCondition
 from policies.schemas import InvalidSchema, compile_schema, find_declared
 
 from . import amount_checks, reading_tools, reversals, routes, sentences, unread
-from .amounts import Amount, MoneyField
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
@@ -82,8 +81,8 @@ def _list_calendar_problems(document: Document) -> Iterator[Problem]:
     for name, calendar in document.calendars.items():
         for day in calendar.holidays:
             if not clock.EARLIEST.year <= day.year < clock.LATEST.year:
-                said = f"{day.isoformat()}: the year {clock.YEARS_RULE}"
-                yield f"calendars.{name}.holidays", said
+                message = f"{day.isoformat()}: the year {clock.YEARS_RULE}"
+                yield f"calendars.{name}.holidays", message
 
 
 def _list_alert_problems(document: Document) -> Iterator[Problem]:
@@ -123,7 +122,7 @@ def _list_floor_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 def _list_standing_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """A standing grant would cover no call of a tool whose every floor asks people."""
-    floors = [one.base for one in tool.classes] if tool.classes else [tool.base]
+    floors = [c.base for c in tool.classes] if tool.classes else [tool.base]
     if tool.standing_grant and all(floor.rank > Tier.NOTIFY.rank for floor in floors):
         yield (
             f"{path}.standing_grant",
@@ -206,8 +205,9 @@ def _list_reversible_problems(tool: ToolDefinition, path: str) -> Iterator[Probl
     """A reversible effect may run without approval. So a reversible profile needs a
     compensation, or a reason that two administrators read."""
     profiles = [(f"{path}.profile", tool.profile)]
-    for one in tool.classes or []:
-        profiles.append((f"{path}.classes.{one.name}.profile", one.profile))
+    for effect_class in tool.classes or []:
+        where = f"{path}.classes.{effect_class.name}.profile"
+        profiles.append((where, effect_class.profile))
     for where, profile in profiles:
         if not profile.reversible:
             if profile.reversible_because:
@@ -334,8 +334,8 @@ def _list_measure_problems(document: Document) -> Iterator[Problem]:
         names = amount_checks.list_amount_names(tool)
         if measure.amount and measure.amount not in names:
             hint = suggest_name(measure.amount, names)
-            said = f"{measure.amount} is not an amount of {measure.tool}{hint}"
-            yield f"{path}.amount", said
+            message = f"{measure.amount} is not an amount of {measure.tool}{hint}"
+            yield f"{path}.amount", message
 
 
 def _list_limit_problems(document: Document) -> Iterator[Problem]:
@@ -359,12 +359,12 @@ def _list_review_problems(
         for name in getattr(tool.review, field):
             yield from _report_unknown_fact(tool, name, f"{path}.{field}")
     conflicts = tool.review.conflicts
-    for name, times in Counter(one.id for one in conflicts).items():
+    for name, times in Counter(conflict.id for conflict in conflicts).items():
         if times > 1:
             yield f"{path}.conflicts.{name}", "this id is used twice: give each its own"
-    for one in conflicts:
-        for message in _list_conflict_problems(document, tool, one):
-            yield f"{path}.conflicts.{one.id}.when", message
+    for conflict in conflicts:
+        for message in _list_conflict_problems(document, tool, conflict):
+            yield f"{path}.conflicts.{conflict.id}.when", message
 
 
 def _list_conflict_problems(
@@ -435,11 +435,10 @@ def _list_read_problems(
         ("args", name) for name in _list_known_entries(document, tool, "args")
     } - {("args", name) for name in tool.arguments.get("required", [])}
     # Rules see an amount that counts as everything also where a call leaves it out.
-    sent: list[MoneyField | Amount] = [*tool.money, *tool.amounts]
     absent -= {
-        ("args", one.name)
-        for one in sent
-        if one.absent == "all" and one.name in tool.plain_amounts
+        ("args", amount.name)
+        for amount in tool.declared_amounts
+        if amount.absent == "all" and amount.name in tool.plain_amounts
     }
     for place, name in sorted((condition.reads & absent) - condition.tested):
         yield f'{place}.{name} may be absent: test it with "{name}" in args'

@@ -269,12 +269,12 @@ class ToolReader(DocumentPart):
 def parse_sources(args: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Argument -> ("args" or "result", path), for the arguments whose value refers to
     another one, such as `$args.order`. Literal values are left out."""
-    found = {
+    matches = {
         name: SOURCE_PATTERN.fullmatch(value)
         for name, value in args.items()
         if isinstance(value, str)
     }
-    return {name: (at[1], at[2]) for name, at in found.items() if at}
+    return {name: (at[1], at[2]) for name, at in matches.items() if at}
 
 
 def _add_tool_kind(value: Any) -> Any:
@@ -405,28 +405,33 @@ class ToolDefinition(DocumentPart):
     @property
     def moves_money(self) -> bool:
         """Whether the tool declares any amount of money."""
-        return bool(self.money or self.amounts)
+        return bool(self.declared_amounts)
+
+    @property
+    def declared_amounts(self) -> list[MoneyField | Amount]:
+        """All money of the tool: in two plain arguments, then any other."""
+        return [*self.money, *self.amounts]
 
     @cached_property
     def cost_facts(self) -> list[str]:
         """The facts that say what a call costs that moves money, although no amount is
         declared: amounts among the columns of a batch, else in the effect sentence,
         else on top of the page."""
-        profiles = [self.profile, *(one.profile for one in self.classes or ())]
-        if self.moves_money or not any(one.monetary for one in profiles):
+        profiles = [self.profile, *(part.profile for part in self.classes or ())]
+        if self.moves_money or not any(part.monetary for part in profiles):
             return []
-        said = [fact for chip in self.chips if (fact := self.fact_of(chip))]
-        for names in (self.review.columns, said, self.review.facts):
-            if found := [one for one in names if f"{one}_currency" in self.facts]:
-                return list(dict.fromkeys(found))
+        named = [fact for chip in self.chips if (fact := self.fact_of(chip))]
+        for names in (self.review.columns, named, self.review.facts):
+            if costs := [fact for fact in names if f"{fact}_currency" in self.facts]:
+                return list(dict.fromkeys(costs))
         return []
 
     @cached_property
     def plain_amounts(self) -> frozenset[str]:
         """The arguments whose amounts rules compare in minor units."""
-        paths = {one.path for one in self.amounts if one.path and one.unit}
+        paths = {amount.path for amount in self.amounts if amount.path and amount.unit}
         declared = self.arguments.get("properties", {})
-        return frozenset({*(one.amount for one in self.money), *(paths & {*declared})})
+        return frozenset(pair.amount for pair in self.money) | (paths & {*declared})
 
     @property
     def by_agent(self) -> bool:
@@ -472,7 +477,7 @@ class ToolDefinition(DocumentPart):
     @cached_property
     def own_domains(self) -> frozenset[str]:
         """The domains that the tool's classes of recipients declare as ours."""
-        forms = [one.when for one in self.classes or ()]
+        forms = [c.when for c in self.classes or ()]
         return frozenset(
             domain
             for form in forms
@@ -485,7 +490,7 @@ class ToolDefinition(DocumentPart):
         """The paths of the texts that the effect sends to somebody to read, such as the
         body of a mail to a customer."""
         if names := OUTGOING_ROLES.get(self.presenter):
-            return frozenset(self.roles[one] for one in names if one in self.roles)
+            return frozenset(self.roles[role] for role in names if role in self.roles)
         return LETTER_NAMES if self.presenter not in ROLES else frozenset()
 
     @cached_property

@@ -242,7 +242,7 @@ class Document(DocumentPart):
     @cached_property
     def own_domains(self) -> frozenset[str]:
         """The domains that the tools declare as ours."""
-        return frozenset().union(*(one.own_domains for one in self.tools.values()))
+        return frozenset().union(*(tool.own_domains for tool in self.tools.values()))
 
     @cached_property
     def _rules_by_tool(self) -> dict[str, tuple[Rule, ...]]:

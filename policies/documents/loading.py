@@ -58,11 +58,11 @@ def parse_document(
     data, lines = _read_text(source) if isinstance(source, str) else (source, {})
     unset: list[FieldError] = []
     data = _substitute_variables(data, _Variables(variables or {}, unset))
-    document, found = _validate_document(data, further)
-    known = {one["path"] for one in unset}
-    found = [*unset, *(one for one in found if one["path"] not in known)]
-    if document is None or found:
-        raise InvalidPolicy(errors=_finish_errors(found, lines))
+    document, errors = _validate_document(data, further)
+    known = {error["path"] for error in unset}
+    errors = [*unset, *(error for error in errors if error["path"] not in known)]
+    if document is None or errors:
+        raise InvalidPolicy(errors=_finish_errors(errors, lines))
     _check_storable(document)
     return document
 
@@ -84,8 +84,8 @@ def _validate_document(
 ) -> tuple[Document | None, list[FieldError]]:
     """The document, or its errors. Members with invalid fields are left out for a
     second attempt, so that the rest is checked as well."""
-    if found := _list_size_errors(data):
-        return None, found
+    if errors := _list_size_errors(data):
+        return None, errors
     left_out: set[str] = set()
     document = None
     for _ in range(2):
@@ -93,8 +93,8 @@ def _validate_document(
             document = Document.model_validate(data)
             break
         except ValidationError as error:
-            found += _to_field_errors(error, data)
-            if len(found) > MOST_ERRORS:
+            errors += _to_field_errors(error, data)
+            if len(errors) > MOST_ERRORS:
                 break
             data, names = _drop_wrong_parts(data, error)
             if not names:
@@ -102,9 +102,9 @@ def _validate_document(
             left_out |= names
     if document is not None:
         stages = chain(list_problems(document), further(document))
-        told = (one for one in stages if not _mentions_left_out(one, left_out))
-        found += [build_field_error(*one) for one in islice(told, MOST_ERRORS + 1)]
-    return document if not found else None, found
+        problems = (p for p in stages if not _mentions_left_out(p, left_out))
+        errors += [build_field_error(*p) for p in islice(problems, MOST_ERRORS + 1)]
+    return document if not errors else None, errors
 
 
 def _list_size_errors(data: Any) -> list[FieldError]:
@@ -134,12 +134,12 @@ def _walk_large(value: Any, path: str = "") -> Iterator[tuple[str, int, int]]:
             yield from _walk_large(part, f"{path}.{name}".lstrip("."))
 
 
-def _finish_errors(found: list[FieldError], lines: LineNumbers) -> list[FieldError]:
+def _finish_errors(errors: list[FieldError], lines: LineNumbers) -> list[FieldError]:
     """The first errors with their lines, and a last one if there are more."""
-    errors = [_add_line(one, lines) for one in found[:MOST_ERRORS]]
-    if len(found) > MOST_ERRORS:
-        errors.append(build_field_error("", MORE_ERRORS))
-    return errors
+    finished = [_add_line(error, lines) for error in errors[:MOST_ERRORS]]
+    if len(errors) > MOST_ERRORS:
+        finished.append(build_field_error("", MORE_ERRORS))
+    return finished
 
 
 def _mentions_left_out(problem: Problem, left_out: set[str]) -> bool:
@@ -157,17 +157,16 @@ def _drop_wrong_parts(data: Any, error: ValidationError) -> tuple[Any, set[str]]
         if len(location) < 2 or location[0] not in _PARTS:
             return data, set()
         wrong.setdefault(str(location[0]), set()).add(location[1])
-    kept, names = dict(data), set()
+    rest, names = dict(data), set()
     for place, members in wrong.items():
         inside = data[place]
-        names |= {
-            format_path((place, one), data).removeprefix(f"{place}.") for one in members
-        }
+        paths = (format_path((place, member), data) for member in members)
+        names |= {path.removeprefix(f"{place}.") for path in paths}
         if isinstance(inside, Mapping):
-            kept[place] = {k: v for k, v in inside.items() if k not in members}
+            rest[place] = {k: v for k, v in inside.items() if k not in members}
         else:
-            kept[place] = [v for n, v in enumerate(inside) if n not in members]
-    return kept, names
+            rest[place] = [v for n, v in enumerate(inside) if n not in members]
+    return rest, names
 
 
 def _add_line(error: FieldError, lines: LineNumbers) -> FieldError:
@@ -193,19 +192,16 @@ def _build_resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     """The parser's patterns of plain values, with other ones for numbers."""
     numbers = {
         "tag:yaml.org,2002:int": re.compile(
-            r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)"
+            r"(?:[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*))$"
         ),
         "tag:yaml.org,2002:float": re.compile(
-            r"[-+]?(?:[0-9][0-9_]*)?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|"
+            r"(?:[-+]?(?:[0-9][0-9_]*)?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|"
             r"[-+]?[0-9][0-9_]*\.(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|"
-            r"\.(?:nan|NaN|NAN)"
+            r"\.(?:nan|NaN|NAN))$"
         ),
     }
     return {
-        first: [
-            (tag, re.compile(f"(?:{numbers[tag].pattern})$") if tag in numbers else one)
-            for tag, one in known
-        ]
+        first: [(tag, numbers.get(tag, pattern)) for tag, pattern in known]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -303,13 +299,13 @@ def _check_storable(document: Document) -> None:
 
 
 def _to_field_errors(error: ValidationError, data: Any) -> list[FieldError]:
-    found = error.errors(include_url=False, include_input=False)
+    details = error.errors(include_url=False, include_input=False)
     return [
         build_field_error(
             format_path(part["loc"], data, lacking=part["type"] == "missing"),
             rephrase_error(part),
         )
-        for part in found[: MOST_ERRORS + 1]
+        for part in details[: MOST_ERRORS + 1]
     ]
 
 

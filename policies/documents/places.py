@@ -39,13 +39,13 @@ def format_path(
     """
     steps, last = [], len(location) - 1
     for number, step in enumerate(location):
-        inside, found = _find_member(data, step)
+        inside, member = _find_member(data, step)
         if not inside:
             if lacking and number == last:
                 steps.append(str(step))
             continue
-        data = found
-        name = _find_name(found) if isinstance(step, int) else None
+        data = member
+        name = _find_name(member) if isinstance(step, int) else None
         steps.append(str(name or step))
     return ".".join(steps)
 
@@ -85,9 +85,9 @@ def _list_members(node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]
 def _find_node_name(item: yaml.Node) -> str:
     if not isinstance(item, yaml.MappingNode):
         return ""
-    found = {
+    members = {
         str(key.value): str(value.value)
         for key, value in item.value
         if isinstance(value, yaml.ScalarNode)
     }
-    return found.get("id") or found.get("name") or ""
+    return members.get("id") or members.get("name") or ""

@@ -46,7 +46,7 @@ def _examine_reader(
 
 
 def _list_unfit_reasons(target: ToolDefinition) -> Iterator[str]:
-    tiers = {target.base, *(one.base for one in target.classes or [])}
+    tiers = {target.base, *(c.base for c in target.classes or [])}
     if tiers != {Tier.AUTO}:
         yield "its tier is not auto"
     if target.risk is not Risk.LOW or target.profile.blast_radius > 1:

@@ -68,7 +68,7 @@ class Route(DocumentPart):
     @property
     def places(self) -> list[Place]:
         """`to` in its parts."""
-        return [Place(*one.partition(":")[::2]) for one in self.to]
+        return [Place(*text.partition(":")[::2]) for text in self.to]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ def select_places(
     routes: Iterable[Route], message: RoutedMessage
 ) -> list[Place] | None:
     """The places of all rows that hold, each once; None where no row holds."""
-    found = [route for route in routes if _holds(route, message)]
-    if not found:
+    matching = [route for route in routes if _holds(route, message)]
+    if not matching:
         return None
-    return list(dict.fromkeys(place for route in found for place in route.places))
+    return list(dict.fromkeys(place for route in matching for place in route.places))
 
 
 def _holds(route: Route, message: RoutedMessage) -> bool:

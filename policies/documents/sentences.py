@@ -38,9 +38,7 @@ class Segment(NamedTuple):
     @property
     def needs(self) -> tuple[str, ...]:
         """The optional arguments in this segment."""
-        return tuple(
-            one.name for one in self.pieces if isinstance(one, Chip) and one.optional
-        )
+        return tuple(chip.name for chip in list_chips(self.pieces) if chip.optional)
 
 
 Piece = str | Chip | Segment
@@ -62,7 +60,7 @@ def list_chips(pieces: Collection[Piece]) -> Iterator[Chip]:
     """Every chip of the sentence, in order."""
     for piece in pieces:
         if isinstance(piece, Segment):
-            yield from (one for one in piece.pieces if isinstance(one, Chip))
+            yield from (chip for chip in piece.pieces if isinstance(chip, Chip))
         elif isinstance(piece, Chip):
             yield piece
 

@@ -79,11 +79,11 @@ def list_setting_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings of a tool that have no effect in combination with its other settings."""
     yield from _list_money_problems(tool, path)
     for field in ("balances", "counts"):
-        for one in getattr(tool, field):
-            if one.fact not in tool.facts:
-                hint = suggest_name(one.fact, tool.facts) or "; add it there"
-                said = f"{one.fact} is not among the tool's facts{hint}"
-                yield f"{path}.{field}", said
+        for shown in getattr(tool, field):
+            if shown.fact not in tool.facts:
+                hint = suggest_name(shown.fact, tool.facts) or "; add it there"
+                message = f"{shown.fact} is not among the tool's facts{hint}"
+                yield f"{path}.{field}", message
 
 
 def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -100,5 +100,5 @@ def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         if not tool.moves_money:
             yield f"{path}.{field}", f"{field} require money: declare money"
         elif tool.presenter != "money":
-            said = f"only the view money shows {field}: write presenter: money"
-            yield f"{path}.{field}", said
+            message = f"only the view money shows {field}: write presenter: money"
+            yield f"{path}.{field}", message

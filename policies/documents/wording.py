@@ -50,7 +50,7 @@ def suggest_name(name: object, known: Iterable[object], *, most: int = 12) -> st
 
     It begins with a semicolon, to follow the message about the name.
     """
-    names = sorted({str(one) for one in known})
+    names = sorted({str(choice) for choice in known})
     similar = len(names) <= MOST_COMPARED and len(str(name)) <= LONGEST_COMPARED
     if similar and (close := get_close_matches(str(name), names, n=1)):
         return f"; did you mean {close[0]}?"
@@ -74,8 +74,8 @@ def _describe_unknown_key(error: Mapping[str, Any], _: Mapping[str, Any]) -> str
 
 
 def _describe_choice(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    said = str(context.get("expected") or context.get("expected_tags") or "")
-    return f"write {_join_choices(_QUOTED.findall(said)) or said}"
+    expected = str(context.get("expected") or context.get("expected_tags") or "")
+    return f"write {_join_choices(_QUOTED.findall(expected)) or expected}"
 
 
 def _describe_missing_kind(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:

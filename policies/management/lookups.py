@@ -15,10 +15,10 @@ from policies.models import Person, Queue
 
 def load_person(username: str) -> Person:
     """The person with this username. Raises CommandError when there is none."""
-    found = Person.objects.filter(username=username).first()
-    if found is None:
+    person = Person.objects.filter(username=username).first()
+    if person is None:
         raise CommandError(f"There is no user {username}.")
-    return found
+    return person
 
 
 def describe_field_error(error: FieldError) -> str:
@@ -33,10 +33,10 @@ def load_queues_by_name(names: Sequence[str], *, every: bool) -> list[Queue]:
     """The queues with these names, of the active policy or of a draft, or `every` queue
     of the active policy. Raises CommandError."""
     if not every:
-        found = versions.prepare_queues(names=names)
-        for name in sorted(set(names) - {queue.name for queue in found}):
+        queues = versions.prepare_queues(names=names)
+        for name in sorted(set(names) - {queue.name for queue in queues}):
             raise CommandError(f"There is no queue {name}, and no draft has one.")
-        return found
+        return queues
     policy = active.find_active_policy()
     if policy is None:
         raise CommandError("No policy is active, so there are no queues.")
