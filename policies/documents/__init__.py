@@ -13,22 +13,16 @@ from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
     USUAL_WINDOW,
-    AgentTarget,
     Balance,
     Batch,
-    CallableTarget,
-    CallableVerifier,
     EffectClass,
     Figure,
     Limit,
-    LookUp,
     Profile,
     Reversal,
     StandingTerms,
     StepSpec,
     ToolDefinition,
-    ToolReader,
-    WebhookTarget,
 )
 from .document import RESERVED_RULE_IDS, Desk, Document, Measure, Rule, Then
 from .loading import InvalidPolicy, parse_document, restore_document
@@ -36,6 +30,14 @@ from .names import TOOL_NAME
 from .review import Conflict, Review
 from .routes import Place, Route, RoutedMessage, select_places
 from .sentences import Chip, Piece, Segment
+from .targets import (
+    AgentTarget,
+    CallableTarget,
+    CallableVerifier,
+    LookUp,
+    ToolReader,
+    WebhookTarget,
+)
 from .wording import suggest_name
 
 __all__ = [

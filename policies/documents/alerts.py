@@ -7,8 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from ..choices import Risk
-from .definitions import DocumentPart
-from .names import ToolOfRule
+from .names import DocumentPart, ToolOfRule
 
 # The rates that an alert may watch, as docs/metrics.md defines them.
 AlertFigure = Literal[

@@ -6,13 +6,9 @@ import re
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    model_validator,
-)
+from pydantic import model_validator
 
-from .names import CURRENCY, MoneyPath, Name, ShortText
+from .names import CURRENCY, DocumentPart, MoneyPath, Name, ShortText
 
 
 class PathStep(NamedTuple):
@@ -23,10 +19,8 @@ class PathStep(NamedTuple):
     each: bool
 
 
-class SentAmount(BaseModel):
+class SentAmount(DocumentPart):
     """What every amount in the arguments may say about how a call sends it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     # The argument is a whole number in the smallest unit of its currency (4200 is 42.00
     # USD), and not a decimal string.

@@ -10,28 +10,25 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    StrictBool,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StringConstraints, model_validator
 
 from ..calendars import Calendar, Duration, Zone
 from ..choices import Risk, Tier
 from ..conditions import Condition, compile_condition
 from .alerts import Alert, build_usual_alerts
-from .assurance import Assurance
-from .definitions import (
+from .definitions import Figure, PeopleTier, StepSpec, ToolDefinition
+from .names import (
+    Currency,
     DocumentPart,
-    Figure,
-    PeopleTier,
-    StepSpec,
-    ToolDefinition,
-    Verifier,
+    Name,
+    RuleId,
+    ShortText,
+    Slug,
+    ToolName,
+    ToolOfRule,
 )
-from .names import Currency, Name, RuleId, ShortText, Slug, ToolName, ToolOfRule
 from .routes import Route
+from .targets import Verifier
 
 # Ids that the gate uses for its own checks, so no rule of a document may have them.
 RESERVED_RULE_IDS = frozenset(
@@ -168,6 +165,20 @@ class Desk(DocumentPart):
     # How many decisions one person may make in ten minutes; after that, approvals have
     # to wait. 0 is no limit.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)
+
+
+class Assurance(DocumentPart):
+    """Checks of the reviewers. Tell your reviewers before you switch one on."""
+
+    # Clones of approved requests with one planted defect, which can never be executed.
+    # Each reviewer gets about one in 52 decisions, and about one in 37 after many
+    # unchanged approvals or missed canaries. The next one never depends on the last.
+    canaries: StrictBool = False
+    # The share of approvals and rejections by one person, at medium and high risk, that
+    # another person reviews a second time within a day, without knowing the verdict. It
+    # is four times as large for decisions before the minimum reading time, and for the
+    # first ones on a payee or record.
+    second_reviews: float = Field(default=0, ge=0, le=0.25)
 
 
 class Document(DocumentPart):

@@ -1,11 +1,12 @@
-"""Patterns and types of the names and short texts in a policy document."""
+"""What all parts of a policy document share: the base of their models, and the patterns
+and types of names and short texts."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 TOOL_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 TOOLS_OF_RULE = r"^([A-Za-z][A-Za-z0-9_.-]{0,63}|[*])$"
@@ -52,3 +53,9 @@ RuleId = Annotated[str, StringConstraints(pattern=RULE_ID, max_length=64)]
 ShortText = Annotated[str, StringConstraints(max_length=300)]
 
 SOURCE_PATTERN = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")
+
+
+class DocumentPart(BaseModel):
+    """Base of the document's models: immutable, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from ..choices import ExecutionClass, Risk, Tier
 from . import reversals
-from .definitions import ToolDefinition, ToolReader
+from .definitions import ToolDefinition
 from .document import Document
 from .names import SOURCE_PATTERN
+from .targets import ToolReader
 from .wording import describe_unknown_tool, suggest_name
 
 Problem = tuple[str, str]

@@ -13,8 +13,9 @@ from typing import Any
 from journal.errors import FieldError
 
 from ..schemas import InvalidSchema, find_declared, list_errors, resolve_reference
-from .definitions import Compensation, ToolDefinition, ToolReader
+from .definitions import ToolDefinition
 from .document import Document
+from .targets import Compensation, ToolReader
 from .wording import describe_unknown_tool, suggest_name
 
 Problem = tuple[str, str]

@@ -5,26 +5,21 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..conditions import Condition, compile_condition
-from .names import Name, ShortText
+from .names import DocumentPart, Name, ShortText
 
 # People do not read more facts than this at the top of a page.
 MOST_FACTS = 6
 
 
-_STRICT = ConfigDict(frozen=True, extra="forbid")
-
-
-class Conflict(BaseModel):
+class Conflict(DocumentPart):
     """A claim in the arguments that a fact of the reader contradicts.
 
     `when` is a condition as in a rule, on arguments, money, keys and the reader's
     facts. `text` is the chip that reviewers see where it holds.
     """
-
-    model_config = _STRICT
 
     id: Name  # its name in stored data
     text: ShortText = Field(min_length=1)  # the text of the chip
@@ -37,15 +32,13 @@ class Conflict(BaseModel):
         return compile_condition(self.when)
 
 
-class Review(BaseModel):
+class Review(DocumentPart):
     """Facts of the tool's reader on the pages where people decide.
 
     `facts` are shown at the top of the request page, in this order. `columns` are facts
     in the table of a batch and of its result. `result` maps a field of the tool's
     result to the heading of its column.
     """
-
-    model_config = _STRICT
 
     # at the top of the request page, in this order
     facts: list[Name] = Field(default=[], max_length=MOST_FACTS)

@@ -9,8 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, StringConstraints
 
 from ..choices import Risk, Tier
-from .definitions import DocumentPart
-from .names import CHANNEL, Slug, ToolName
+from .names import CHANNEL, DocumentPart, Slug, ToolName
 
 Priority = Literal["low", "normal", "high", "critical"]
 # The steps of a request's way, and what is told of effects and alarms.
