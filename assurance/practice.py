@@ -22,10 +22,11 @@ from journal.errors import AlreadyDecided, Conflict, NotFound, NotPermitted
 from journal.operations import operation
 from policies.models import Person
 from reviews import locks, permissions
-from reviews.choices import DefectKind, PracticeEnding, Verdict
+from reviews.choices import DefectKind, Verdict
 from reviews.models import (
     Canary,
     Practice,
+    PracticeEnding,
     PracticeItem,
     RequestVersion,
     Revision,

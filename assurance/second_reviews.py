@@ -30,8 +30,14 @@ from policies.choices import Risk, Role, Tier
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
-from reviews.choices import DECIDED, ExecutionStatus, SampleCause, UpheldReview, Verdict
-from reviews.models import ApprovalRequest, Decision, Execution, SecondReview
+from reviews.choices import DECIDED, ExecutionStatus, SampleCause, Verdict
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    SecondReview,
+    UpheldReview,
+)
 
 from . import targets
 

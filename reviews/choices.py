@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.db.models import TextChoices
+
 
 class RequestStatus(StrEnum):
     """The states of an approval request; docs/states.md has their transitions."""
@@ -185,8 +187,6 @@ EVERY_QUEUE_VALUE = "every"
 # a tool may not report them.
 SETTLED_BY_PERSON = "settled_by_person"
 SETTLED_BY_LOOK_UP = "settled_by_look_up"
-
-
 # The source of a proposal that a person made to undo an effect. Reserved: an agent may
 # not use it.
 REVERSAL_SOURCE = "reversal"
@@ -201,23 +201,18 @@ class Verdict(StrEnum):
     ESCALATE = "escalate"
 
 
-class Scope(StrEnum):
-    """What a Stop row switches off."""
+class Scope(TextChoices):
+    """What a Stop row switches off. A reviewer's stop is shown with the person's name
+    in place of the label."""
 
-    THREAD = "thread"  # key "<agent>/<thread>"
-    AGENT = "agent"
-    TOOL = "tool"
-    REVIEWER = "reviewer"  # key: the person's public id
-    EVERYTHING = "everything"  # key ""
+    THREAD = "thread", "Run"  # key "<agent>/<thread>"
+    AGENT = "agent", "Agent"
+    TOOL = "tool", "Tool"
+    REVIEWER = "reviewer", "Reviewer"  # key: the person's public id
+    EVERYTHING = "everything", "Everything"  # key ""
 
 
-# Labels of the scopes on pages. A reviewer's stop is shown with the person's name.
-SCOPE_NOUNS = {
-    Scope.THREAD: "Run",
-    Scope.AGENT: "Agent",
-    Scope.TOOL: "Tool",
-    Scope.EVERYTHING: "Everything",
-}
+SCOPE_NOUNS: dict[Scope, str] = {scope: scope.label for scope in Scope}
 
 
 class StopMode(StrEnum):
@@ -273,9 +268,7 @@ class AlarmKind(StrEnum):
     STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
     UNREADABLE = "unreadable"  # the broker held messages that are not ours
     LOG_STALLED = "log_stalled"  # an open transaction holds back the log's positions
-    THRESHOLD = (
-        "threshold"  # a rate of the statistics crossed a threshold of the policy
-    )
+    THRESHOLD = "threshold"  # a rate of the statistics crossed one of the policy
 
 
 # These may mean harm was done, so only a person may close them, with a note.
@@ -354,34 +347,23 @@ class LostHow(StrEnum):
     UNANSWERED = "unanswered"  # its offer to the other person, until its time ran out
 
 
-class ReasonCode(StrEnum):
-    """Why a reviewer gave this verdict; the agent receives the code as data."""
+class ReasonCode(TextChoices):
+    """Why a reviewer gave this verdict; the agent receives the code as data. The labels
+    are those on panels."""
 
-    WRONG_TARGET = "wrong_target"
-    WRONG_AMOUNT = "wrong_amount"
-    NOT_NEEDED = "not_needed"
-    UNSAFE = "unsafe"
-    POLICY = "policy"
-    UNCLEAR = "unclear"
-    DUPLICATE = "duplicate"
-    SKIP = "skip"  # the agent should carry on without this step
-    VERIFIED = "verified"  # for an approval that needs a reason
-    OTHER = "other"
+    WRONG_TARGET = "wrong_target", "Wrong target"
+    WRONG_AMOUNT = "wrong_amount", "Wrong amount or scope"
+    NOT_NEEDED = "not_needed", "Not needed"
+    UNSAFE = "unsafe", "Unsafe"
+    POLICY = "policy", "Against policy"
+    UNCLEAR = "unclear", "Rationale unclear"
+    DUPLICATE = "duplicate", "Duplicate"
+    SKIP = "skip", "Skip this step and continue"
+    VERIFIED = "verified", "Checked and correct"  # for an approval that needs a reason
+    OTHER = "other", "Other (please specify)"
 
 
-# Labels of the codes on panels.
-REASON_LABELS: dict[str, str] = {
-    ReasonCode.WRONG_TARGET: "Wrong target",
-    ReasonCode.WRONG_AMOUNT: "Wrong amount or scope",
-    ReasonCode.NOT_NEEDED: "Not needed",
-    ReasonCode.UNSAFE: "Unsafe",
-    ReasonCode.POLICY: "Against policy",
-    ReasonCode.UNCLEAR: "Rationale unclear",
-    ReasonCode.DUPLICATE: "Duplicate",
-    ReasonCode.SKIP: "Skip this step and continue",
-    ReasonCode.VERIFIED: "Checked and correct",
-    ReasonCode.OTHER: "Other (please specify)",
-}
+REASON_LABELS: dict[str, str] = dict(ReasonCode.choices)
 # Labels of a code that somebody chose: in outcomes, in the log and in figures.
 GIVEN_REASON_LABELS = {**REASON_LABELS, ReasonCode.OTHER: "Other"}
 
@@ -394,11 +376,11 @@ class VerdictSpec:
     noun: str  # "Your approval has no effect."
     past: str  # in lists and in the log: "modified"
     past_in_full: str  # in a sentence to a person: "changed and approved"
-    commits: bool  # may let the effect happen
-    needs_reason: bool  # whatever the policy says
-    batchable: bool  # may be given on a whole batch
     # The codes offered, in the order of the number keys.
     reasons: tuple[ReasonCode, ...]
+    commits: bool = False  # may let the effect happen
+    needs_reason: bool = False  # whatever the policy says
+    batchable: bool = True  # may be given on a whole batch
 
     @property
     def label(self) -> str:
@@ -413,8 +395,6 @@ VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
         past="approved",
         past_in_full="approved",
         commits=True,
-        needs_reason=False,
-        batchable=True,
         reasons=(ReasonCode.VERIFIED, ReasonCode.OTHER),
     ),
     Verdict.MODIFY: VerdictSpec(
@@ -422,7 +402,6 @@ VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
         past="modified",
         past_in_full="changed and approved",
         commits=True,
-        needs_reason=False,
         batchable=False,
         reasons=(
             ReasonCode.WRONG_AMOUNT,
@@ -436,9 +415,7 @@ VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
         noun="rejection",
         past="rejected",
         past_in_full="rejected",
-        commits=False,
         needs_reason=True,
-        batchable=True,
         reasons=(
             ReasonCode.WRONG_TARGET,
             ReasonCode.WRONG_AMOUNT,
@@ -455,9 +432,7 @@ VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
         noun="escalation",
         past="escalated",
         past_in_full="escalated",
-        commits=False,
         needs_reason=True,
-        batchable=True,
         reasons=(
             ReasonCode.UNSAFE,
             ReasonCode.POLICY,
@@ -469,42 +444,18 @@ VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
 }
 
 
-class RevealReason(StrEnum):
-    """Why a person needs to see a value that the schema marks as sensitive."""
-
-    DECIDE = "decide"
-    COMPLAINT = "complaint"
-    AUDIT = "audit"
-    OTHER = "other"
-
-
-REVEAL_REASONS: dict[str, str] = {
-    RevealReason.DECIDE: "I cannot decide without it",
-    RevealReason.COMPLAINT: "A complaint or an incident",
-    RevealReason.AUDIT: "An audit",
-    RevealReason.OTHER: "Other (please specify)",
-}
-
-
-class StopReason(StrEnum):
+class StopReason(TextChoices):
     """Why something is stopped: a short list to choose from in a hurry."""
 
-    HARM = "harm"
-    WRONG = "wrong"
-    RUNAWAY = "runaway"
-    COMPROMISED = "compromised"
-    MAINTENANCE = "maintenance"
-    OTHER = "other"
+    HARM = "harm", "Causing harm"
+    WRONG = "wrong", "Incorrect actions"
+    RUNAWAY = "runaway", "Runaway volume"
+    COMPROMISED = "compromised", "Possibly compromised"
+    MAINTENANCE = "maintenance", "Maintenance"
+    OTHER = "other", "Other (please specify)"
 
 
-STOP_REASON_LABELS: dict[str, str] = {
-    StopReason.HARM: "Causing harm",
-    StopReason.WRONG: "Incorrect actions",
-    StopReason.RUNAWAY: "Runaway volume",
-    StopReason.COMPROMISED: "Possibly compromised",
-    StopReason.MAINTENANCE: "Maintenance",
-    StopReason.OTHER: "Other (please specify)",
-}
+STOP_REASON_LABELS: dict[str, str] = dict(StopReason.choices)
 
 
 class DefectKind(StrEnum):
@@ -560,23 +511,9 @@ class DefectChangeStatus(StrEnum):
     LAPSED = "lapsed"  # nobody answered in time
 
 
-class PracticeEnding(StrEnum):
-    """How a practice ended."""
-
-    FINISHED = "finished"  # every item was answered
-    SKIPPED = "skipped"
-
-
 class SampleCause(StrEnum):
     """Why a decision is reviewed a second time."""
 
     SAMPLE = "sample"  # the share that the policy asks for
     FAST = "fast"  # it was made before the minimum reading time
     TARGET = "target"  # its payee or record is in no earlier decided request
-
-
-class UpheldReview(StrEnum):
-    """Whose verdict a supervisor upholds where two reviewers disagree."""
-
-    FIRST = "first"
-    SECOND = "second"

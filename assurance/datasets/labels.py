@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from reviews.choices import (
     ExecutionStatus,
     RequestStatus,
-    UpheldReview,
     Verdict,
 )
-from reviews.models import Canary, Decision, Execution, SecondReview
+from reviews.models import Canary, Decision, Execution, SecondReview, UpheldReview
 
 from ..second_reviews import FAST_FLAG
 

@@ -10,7 +10,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from journal.errors import DomainError, NotFound
 from reviews import permissions
-from reviews.choices import REVEAL_REASONS
 from reviews.evidence import reveals
 from reviews.permissions import Permission
 
@@ -81,7 +80,7 @@ def _render_hidden_values(
         "name": request.POST.get("name", ""),
         "reason": request.POST.get("reason", ""),
         "reason_code": request.POST.get("reason_code", ""),
-        "reasons": REVEAL_REASONS.items(),
+        "reasons": reveals.RevealReason.choices,
         "seconds": SHOWN_FOR_S,
     }
     template = htmx.choose_template(request, "desk/as_seen/reveal.html", "hidden")

@@ -13,8 +13,8 @@ from assurance.defects import BY_KIND
 from assurance.practice import ShownItem
 from journal.errors import NotFound
 from policies.models import Person
-from reviews.choices import DefectKind, PracticeEnding, Verdict
-from reviews.models import Practice, PracticeItem
+from reviews.choices import DefectKind, Verdict
+from reviews.models import Practice, PracticeEnding, PracticeItem
 
 from ..components.regions import Regions
 

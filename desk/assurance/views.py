@@ -15,7 +15,8 @@ from assurance import second_reviews
 from journal.errors import NotFound, TextMissing
 from policies.models import Person
 from reviews import canary_verdicts
-from reviews.choices import RealismFlag, UpheldReview, Verdict
+from reviews.choices import RealismFlag, Verdict
+from reviews.models import UpheldReview
 
 from ..components import frame
 from ..components.frame import require_person

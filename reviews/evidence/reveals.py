@@ -12,6 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import TextChoices
+
 from journal import clock, log
 from journal.errors import NotFound, ReasonMissing, build_field_error
 from journal.operations import operation
@@ -19,7 +21,6 @@ from policies import tools
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
-from reviews.choices import RevealReason
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
 from reviews.permissions import Permission
 from reviews.presenters.arguments import (
@@ -30,6 +31,15 @@ from reviews.presenters.arguments import (
     format_label,
     is_path_within,
 )
+
+
+class RevealReason(TextChoices):
+    """Why a person needs to see a value that the schema marks as sensitive."""
+
+    DECIDE = "decide", "I cannot decide without it"
+    COMPLAINT = "complaint", "A complaint or an incident"
+    AUDIT = "audit", "An audit"
+    OTHER = "other", "Other (please specify)"
 
 
 @dataclass(frozen=True, slots=True)

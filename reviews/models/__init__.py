@@ -6,7 +6,7 @@ status changes only through `transitions`; triggers and checks enforce both
 from __future__ import annotations
 
 from .alarms import Alarm, LateReport
-from .assurance import Canary, DefectChange, SecondReview
+from .assurance import Canary, DefectChange, SecondReview, UpheldReview
 from .batches import Batch, BatchItem
 from .datasets import Dataset, DatasetPart
 from .desk import (
@@ -29,7 +29,7 @@ from .people import (
     SavedView,
     Sighting,
 )
-from .practice import Practice, PracticeItem
+from .practice import Practice, PracticeEnding, PracticeItem
 from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
@@ -65,6 +65,7 @@ __all__ = [
     "OnCallShift",
     "PersonalToken",
     "Practice",
+    "PracticeEnding",
     "PracticeItem",
     "Preferences",
     "Proposal",
@@ -81,4 +82,5 @@ __all__ = [
     "StateReading",
     "Stop",
     "TraceExport",
+    "UpheldReview",
 ]

@@ -4,6 +4,7 @@ time."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 from django.conf import settings
@@ -17,7 +18,6 @@ from reviews.choices import (
     DefectKind,
     RealismFlag,
     SampleCause,
-    UpheldReview,
     Verdict,
 )
 
@@ -156,6 +156,13 @@ class DefectChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.defect} at weight {self.weight}"
+
+
+class UpheldReview(StrEnum):
+    """Whose verdict a supervisor upholds where two reviewers disagree."""
+
+    FIRST = "first"
+    SECOND = "second"
 
 
 class SecondReview(models.Model):

@@ -6,16 +6,24 @@ plants in it when it is shown. The clone itself is stored nowhere.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from reviews.choices import DefectKind, PracticeEnding, Verdict
+from reviews.choices import DefectKind, Verdict
 
 from .base import build_choices
 from .requests import RequestVersion
+
+
+class PracticeEnding(StrEnum):
+    """How a practice ended."""
+
+    FINISHED = "finished"  # every item was answered
+    SKIPPED = "skipped"
 
 
 class Practice(models.Model):

@@ -14,8 +14,8 @@ from assurance import clones, practice
 from journal import clock
 from journal.errors import AlreadyDecided, Conflict, NotFound, NotPermitted
 from policies.models import Person
-from reviews.choices import DefectKind, PracticeEnding, Verdict
-from reviews.models import Decision, Practice, PracticeItem, Proposal
+from reviews.choices import DefectKind, Verdict
+from reviews.models import Decision, Practice, PracticeEnding, PracticeItem, Proposal
 from tests.assurance.planting import approve_source, plant_only, reload
 from tests.assurance.practising import answer, approve_all, approve_sources, miss, start
 from tests.conftest import Gate

@@ -15,9 +15,9 @@ from journal import clock
 from journal.errors import AlreadyDecided, NotPermitted, RequestExpired, TextMissing
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.choices import SampleCause, UpheldReview, Verdict
+from reviews.choices import SampleCause, Verdict
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Decision, SecondReview
+from reviews.models import ApprovalRequest, Decision, SecondReview, UpheldReview
 from stats.plots.second_reviews import compute_kappa
 from tests import factories
 from tests.conftest import Gate

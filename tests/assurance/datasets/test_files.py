@@ -21,12 +21,18 @@ from reviews.choices import (
     DatasetStatus,
     DefectKind,
     SampleCause,
-    UpheldReview,
     Verdict,
 )
 from reviews.decisions import recall, returns
 from reviews.executions import run
-from reviews.models import ApprovalRequest, Dataset, DatasetPart, Decision, Execution
+from reviews.models import (
+    ApprovalRequest,
+    Dataset,
+    DatasetPart,
+    Decision,
+    Execution,
+    UpheldReview,
+)
 from tests import factories, worlds
 from tests.assurance.datasets.asking import ask, consent, read, read_text, reload, write
 from tests.assurance.planting import plant

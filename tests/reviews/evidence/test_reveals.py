@@ -6,7 +6,6 @@ from desk.announced import page
 from desk.components import badges
 from journal.errors import NotFound
 from journal.models import LogRecord
-from reviews.choices import RevealReason
 from reviews.evidence import reveals
 from reviews.models import Execution, Sighting
 from tests.conftest import Gate
@@ -75,7 +74,7 @@ def test_only_a_sensitive_argument_is_revealed(gate: Gate) -> None:
             request_id=request.pk,
             person=gate.sue,
             name="amount",
-            reason_code=RevealReason.OTHER,
+            reason_code=reveals.RevealReason.OTHER,
             reason="x",
         )
     assert not LogRecord.objects.filter(kind="value.revealed").exists()
