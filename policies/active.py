@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from journal import canonical
 from journal.errors import DomainError
@@ -39,8 +39,7 @@ class NoActivePolicy(DomainError):
 
 
 class _RecentCache(OrderedDict[Any, Any]):
-    """A cache of the newest `_CACHE_SIZE` values, by a key that identifies their
-    content."""
+    """A cache of the newest `_CACHE_SIZE` values, by a key of their content."""
 
     def keep(self, key: Any, make: Callable[[], Kept]) -> Kept:
         # Two threads may both make a value. The values are equal, so no lock is needed.
@@ -55,7 +54,6 @@ class _RecentCache(OrderedDict[Any, Any]):
 _versions = _RecentCache()
 _documents = _RecentCache()
 _tools = _RecentCache()
-_stored = _RecentCache()  # documents by the id of their version
 
 
 def find_active_policy() -> PolicyVersion | None:
@@ -91,35 +89,25 @@ def load_version_number(version_id: int) -> int:
     return PolicyVersion.objects.values_list("number", flat=True).get(pk=version_id)
 
 
-@cache
-def load_measure_windows(version_id: int) -> Mapping[str, timedelta]:
-    """The window of each measure of a stored version, by the measure's name."""
-    document = _load_stored_document(version_id)
-    return {name: measure.window for name, measure in document.measures.items()}
+class StoredPolicy(NamedTuple):
+    """What pages read of a stored version: the window of each measure by its name, the
+    domains that its tools declare as ours, and the risk levels at which it wants a
+    written answer."""
+
+    measure_windows: Mapping[str, timedelta]
+    own_domains: Collection[str]
+    written_answer: Collection[Risk]
 
 
 @cache
-def load_own_domains(version_id: int) -> Collection[str]:
-    """The domains that the tools of a stored version declare as ours."""
-    return _load_stored_document(version_id).own_domains
-
-
-@cache
-def load_written_answer_levels(version_id: int) -> Collection[Risk]:
-    """The risk levels at which a stored version wants a written answer."""
-    return _load_stored_document(version_id).desk.written_answer
-
-
-def _load_stored_document(version_id: int) -> Document:
-    """What is read from it is cached for the life of the process: a version that
-    something was evaluated by never changes."""
-
-    def load() -> Document:
-        known = {version.pk: version for version in [*_versions.values()]}
-        version = known.get(version_id) or PolicyVersion.objects.get(pk=version_id)
-        return load_document(version)
-
-    return _stored.keep(version_id, load)
+def load_stored_policy(version_id: int) -> StoredPolicy:
+    """It is cached for the life of the process: a version that something was evaluated
+    by never changes."""
+    known = {version.pk: version for version in [*_versions.values()]}
+    version = known.get(version_id) or PolicyVersion.objects.get(pk=version_id)
+    document = load_document(version)
+    windows = {name: measure.window for name, measure in document.measures.items()}
+    return StoredPolicy(windows, document.own_domains, document.desk.written_answer)
 
 
 def load_document(version: PolicyVersion) -> Document:
@@ -140,8 +128,7 @@ def compute_digest(data: Mapping[str, Any]) -> str:
 
 
 def load_tools(version: PolicyVersion) -> Mapping[str, Tool]:
-    """The tool rows that a version's document names, by tool name. At most two
-    queries."""
+    """The tool rows that a version's document names, by name. At most two queries."""
     key = (version.pk, version.digest)
     return _tools.keep(key, lambda: _query_tools(load_document(version)))
 

@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from journal import transactions, writes
 from journal.statements import Statement
 
-from . import amounts, calendars, locks, money, tools
+from . import amounts, calendars, money, tools
 from .documents import LONGEST, LONGEST_WINDOW, Document, Measure, ToolDefinition
 from .models import Observation, Tool
 
@@ -120,12 +120,6 @@ def list_measures(document: Document, inputs: RevisionInputs) -> list[tuple[str,
     return [(name, key) for name, _, key in _list_own_measures(document, inputs)]
 
 
-def lock_measures(measures: Iterable[tuple[str, str]]) -> None:
-    """Lock the sums of these pairs until the transaction ends. Caller holds a
-    transaction."""
-    locks.lock_measures(measures)
-
-
 def collect_facts(
     document: Document,
     inputs: RevisionInputs,
@@ -179,9 +173,7 @@ def compute_moved_money(
 ) -> money.Money | None:
     """The total money that the proposal moves, as rules and ceilings compare it (see
     `money.combine_amounts`). None where it moves none."""
-    moved = amounts.list_amounts(
-        definition, inputs.args, parse_reader_facts(inputs.before)
-    )
+    moved = _list_moved(definition, inputs)
     return money.combine_amounts([amount.money for amount in moved], document.currency)
 
 
@@ -254,9 +246,8 @@ def rebase_facts(
         if before.measures.get(name) == measure
     }
     of_money = {"unread_amounts", "absent_amounts"}
-    kept_facts = {n: v for n, v in stored.items() if n not in of_money}
     return {
-        **kept_facts,
+        **{name: fact for name, fact in stored.items() if name not in of_money},
         "args": amounts.to_minor_units(definition, inputs.args),
         **_build_money_facts(document, definition, inputs),
         "clock": {**clock, **open_then},
@@ -336,14 +327,6 @@ def mark_effect_denied(proposal: str) -> None:
     _select_weights([proposal]).update(counts=False, ran=False)
 
 
-def release_observations(proposal: str) -> None:
-    """Take a refused, withdrawn or expired proposal out of the sums, as `release_many`.
-
-    Caller holds a transaction.
-    """
-    release_many([proposal])
-
-
 def release_many(proposals: Sequence[str]) -> None:
     """Take refused, withdrawn or expired proposals out of the sums. Events stay,
     because they did happen. An effect that may have run stays as well: refusing a
@@ -352,10 +335,8 @@ def release_many(proposals: Sequence[str]) -> None:
     Caller holds a transaction.
     """
     transactions.require_transaction("Releasing observations")
-    over = _select_weights(proposals).filter(
-        counts=True, ran=False
-    )  # guard: ran-weighs
-    over.update(counts=False)
+    # guard: ran-weighs
+    _select_weights(proposals).filter(counts=True, ran=False).update(counts=False)
 
 
 def restore_observations(proposal: str, *, at: datetime, ran_by: datetime) -> None:
@@ -409,16 +390,18 @@ def compute_weight(
     only counts."""
     if not measure.amount:
         return money.Money(0, "")
-    moved = amounts.list_amounts(
-        definition, inputs.args, parse_reader_facts(inputs.before)
-    )
-    summed = [
-        amount.money
-        for amount in moved
-        if not measure.alone or amount.name == measure.amount
-    ]
-    nothing = money.Money(0, document.currency)
-    return money.combine_amounts(summed, document.currency) or nothing
+    moved = _list_moved(definition, inputs)
+    if measure.alone:
+        moved = [amount for amount in moved if amount.name == measure.amount]
+    total = money.combine_amounts([amount.money for amount in moved], document.currency)
+    return total or money.Money(0, document.currency)
+
+
+def _list_moved(
+    definition: ToolDefinition, inputs: RevisionInputs
+) -> list[amounts.MovedAmount]:
+    before = parse_reader_facts(inputs.before)
+    return amounts.list_amounts(definition, inputs.args, before)
 
 
 def _compute_aggregates(
@@ -498,8 +481,7 @@ NO_WINDOW_VALUES: Mapping[str, Any] = _format_windows([], "", None)
 
 
 def parse_windows(rows: Iterable[Sequence[Any]] | None) -> Windows:
-    """The count and total of other proposals, by measure and currency, from the value
-    of `WINDOWS_COLUMN`."""
+    """What other proposals add, by measure and currency, from `WINDOWS_COLUMN`."""
     windows: dict[str, dict[str, tuple[int, int]]] = {}
     for name, currency, count, total in rows or ():
         windows.setdefault(name, {})[currency] = (count, total)

@@ -15,29 +15,10 @@ from journal.operations import operation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from . import callables, changes, locks, staffing, tools
-from .active import (
-    NoActivePolicy,
-    compute_digest,
-    find_active_policy,
-    load_active_policy,
-    load_document,
-    to_plain_data,
-)
+from .active import compute_digest, load_document, to_plain_data
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion, Queue
 from .people import build_actor, check_administrator
-
-__all__ = [
-    "NoActivePolicy",
-    "ShownVersions",
-    "activate_version",
-    "build_shown_versions",
-    "find_active_policy",
-    "load_active_policy",
-    "load_document",
-    "machine",
-    "save_draft",
-]
 
 Status = PolicyVersion.Status
 

@@ -171,14 +171,14 @@ def present_arguments(
         conceal=build_concealer(revision),
         dry_run=reading.get("dry_run"),
         at=parse_datetime(str(reading.get("at", ""))),
-        windows=active.load_measure_windows(policy) if policy else {},
+        windows=active.load_stored_policy(policy).measure_windows if policy else {},
         domains=_load_own_domains(revision),
     )
 
 
 def _load_own_domains(revision: Revision) -> Collection[str]:
     policy = revision.policy_id
-    return () if policy is None else active.load_own_domains(policy)
+    return () if policy is None else active.load_stored_policy(policy).own_domains
 
 
 def collect_facts(

@@ -18,6 +18,7 @@ from journal.errors import InvalidArgs, PolicyViolation
 from policies import active, conflicts, tools
 from policies import evaluation as policies_evaluation
 from policies import facts as policies_facts
+from policies import locks as policies_locks
 from policies.choices import Risk, Tier
 from policies.documents import ArgumentPath, Document, ToolDefinition
 from policies.evaluation import Evaluation
@@ -136,7 +137,7 @@ def govern(
     )
     windows = sums.windows if sums and sums.policy.pk == policy.pk else None
     if firmly and windows is None:
-        policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
+        policies_locks.lock_measures(policies_facts.list_measures(document, inputs))
     gathered = policies_facts.collect_facts(
         document, inputs, now=now, windows=windows, plain=plain
     )
@@ -174,7 +175,7 @@ def lock_action_sums(
     if policy is None or tool is None:
         return policies_facts.NO_WINDOW_VALUES
     document, inputs = active.load_document(policy), _action_to_inputs(action, tool)
-    policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
+    policies_locks.lock_measures(policies_facts.list_measures(document, inputs))
     return policies_facts.build_window_values(document, inputs)
 
 
@@ -299,7 +300,7 @@ def lock_sums(revisions: Iterable[Revision]) -> None:
         measures = [
             policies_facts.list_measures(document, inputs) for inputs in known if inputs
         ]
-        policies_facts.lock_measures(chain.from_iterable(measures))
+        policies_locks.lock_measures(chain.from_iterable(measures))
 
 
 def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluation:

@@ -286,4 +286,4 @@ def refuse_execution(
         },
         data=data,
     )
-    facts.release_observations(execution.proposal_id)
+    facts.release_many([execution.proposal_id])

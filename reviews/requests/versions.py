@@ -248,7 +248,7 @@ def needs_written_answer(
         indicators,
         Risk(version.risk),
         version.steps,
-        active.load_written_answer_levels(version.policy_id),
+        active.load_stored_policy(version.policy_id).written_answer,
     )
 
 

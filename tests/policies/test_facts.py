@@ -10,7 +10,7 @@ import pytest
 from django.db.transaction import TransactionManagementError
 
 from journal import clock
-from policies import facts, tools
+from policies import facts, locks, tools
 from policies.evaluation import evaluate
 from policies.facts import RevisionInputs
 from policies.models import Observation, Tool
@@ -143,7 +143,7 @@ def test_what_asks_nobody_counts_no_longer_than_it_can_wait_to_run(document):
 def test_what_may_have_run_leaves_the_sums_only_when_it_is_denied(document):
     observe(document, inputs("p-1"))
     facts.mark_effect_ran("p-1", at=clock.now())
-    facts.release_observations("p-1")
+    facts.release_many(["p-1"])
     assert refunds(document) == (2, 9800)
     facts.mark_effect_denied("p-1")
     assert refunds(document) == (1, 4900)
@@ -154,13 +154,13 @@ def test_what_may_have_run_and_is_tried_again_is_refused_and_counts_still(docume
     observe(document, inputs("p-1"), at=at)
     facts.mark_effect_ran("p-1", at=clock.now())
     facts.restore_observations("p-1", at=at, ran_by=clock.now() + timedelta(minutes=5))
-    facts.release_observations("p-1")
+    facts.release_many(["p-1"])
     assert refunds(document) == (2, 9800)
 
 
 def test_what_was_refused_counts_no_more(document):
     observe(document, *(inputs(f"p-{n}") for n in range(4)))
-    facts.release_observations("p-1")
+    facts.release_many(["p-1"])
     assert refunds(document) == (4, 19600)
     facts.release_many(["p-2", "p-3"])
     assert refunds(document) == (2, 9800)
@@ -173,7 +173,7 @@ def test_what_is_tried_again_counts_as_it_last_was(document):
     moved = inputs("p-1", keys={"customer": "C-1002", "order": "78201"})
     observe(document, moved, at=second)
     facts.record_failure(agent="riley", proposal="p-1", at=second)
-    facts.release_observations("p-1")
+    facts.release_many(["p-1"])
     facts.restore_observations("p-1", at=second, ran_by=second + timedelta(minutes=15))
     assert refunds(document, inputs("p-9", keys=moved.keys)) == (2, 9800)
     assert refunds(document) == (1, 4900)
@@ -329,7 +329,7 @@ def test_failures_count_for_every_tool_of_the_agent(document):
 def test_a_failure_stays_when_its_proposal_is_released(document):
     observe(document, inputs("p-1"))
     facts.record_failure(agent="riley", proposal="p-1", at=clock.now())
-    facts.release_observations("p-1")
+    facts.release_many(["p-1"])
     observe(document, inputs("p-1", amount="1.00"))
     assert collect(document, inputs("p-new"))["count"]["failures"] == 1
 
@@ -400,10 +400,10 @@ def test_every_step_needs_its_callers_transaction():
     )
     document, now = store.shipped(), clock.now()
     for step in (
-        lambda: facts.lock_measures([("m", "k")]),
+        lambda: locks.lock_measures([("m", "k")]),
         lambda: facts.collect_facts(document, tools_without_rows, now=now),
         lambda: facts.record_observations(document, tools_without_rows, at=now),
-        lambda: facts.release_observations("p-1"),
+        lambda: facts.release_many(["p-1"]),
         lambda: facts.mark_effect_ran("p-1", at=now),
         lambda: facts.mark_effect_denied("p-1"),
         lambda: facts.record_failure(agent="riley", proposal="p-1", at=now),

@@ -12,7 +12,7 @@ from guardian.shortcuts import assign_perm, remove_perm
 
 from journal.errors import IllegalTransition, NotFound, NotPermitted, PolicyViolation
 from journal.models import LogRecord
-from policies import versions
+from policies import active, versions
 from policies.choices import Role
 from policies.documents import InvalidPolicy
 from policies.models import PolicyVersion, Queue, Tool
@@ -49,9 +49,9 @@ def kinds():
 def test_a_draft_does_not_rule(people):
     found = versions.save_draft(text_or_mapping=builders.data(), author=people["adam"])
     assert (found.number, found.status) == (1, "draft")
-    assert versions.find_active_policy() is None
-    with pytest.raises(versions.NoActivePolicy):
-        versions.load_active_policy()
+    assert active.find_active_policy() is None
+    with pytest.raises(active.NoActivePolicy):
+        active.load_active_policy()
     assert Tool.objects.count() == 0
     assert not Queue.objects.exists()
     assert kinds() == ["policy.saved"]
@@ -79,7 +79,7 @@ def test_text_and_variables_are_read_when_it_is_saved(people):
     found = versions.save_draft(
         text_or_mapping=store.text(), author=people["adam"], variables=store.VARIABLES
     )
-    assert versions.load_document(found) == store.shipped()
+    assert active.load_document(found) == store.shipped()
     with pytest.raises(InvalidPolicy):
         versions.save_draft(text_or_mapping="name: x", author=people["adam"])
     assert PolicyVersion.objects.count() == 1
@@ -92,7 +92,7 @@ def test_a_second_administrator_puts_it_in_force(people):
     assert activated.status == "active"
     assert activated.activated_by == people["alma"]
     assert activated.activated_at is not None
-    assert versions.load_active_policy() == activated
+    assert active.load_active_policy() == activated
     assert Tool.objects.get().name == "pay"
     assert kinds() == ["policy.saved", "policy.activated"]
 
@@ -102,7 +102,7 @@ def test_the_author_cannot_activate_it(people):
     admit(people, "rita", "sue", "sam")
     with pytest.raises(PolicyViolation):
         versions.activate_version(version_id=found.pk, by=people["adam"])
-    assert versions.find_active_policy() is None
+    assert active.find_active_policy() is None
     with pytest.raises(IntegrityError), transaction.atomic():
         PolicyVersion.objects.filter(pk=found.pk).update(
             status="active",
@@ -132,7 +132,7 @@ def test_the_next_version_retires_the_one_before(people):
     first.refresh_from_db()
     assert (first.status, second.status) == ("retired", "active")
     assert (first.number, second.number) == (1, 2)
-    assert versions.load_active_policy() == second
+    assert active.load_active_policy() == second
     assert kinds()[-2:] == ["policy.retired", "policy.activated"]
 
 
@@ -156,18 +156,18 @@ def test_what_a_version_says_never_changes(people, change):
 
 def test_an_active_policy_is_read_with_one_query(people, django_assert_num_queries):
     factories.policy(people, builders.data())
-    document = versions.load_document(versions.load_active_policy())
+    document = active.load_document(active.load_active_policy())
     with django_assert_num_queries(1):
-        version = versions.load_active_policy()
+        version = active.load_active_policy()
     with django_assert_num_queries(0):
-        assert versions.load_document(version) is document
+        assert active.load_document(version) is document
 
 
 # Enough people [I12].
 def shortage(people, found):
     with pytest.raises(InvalidPolicy) as refused:
         versions.activate_version(version_id=found.pk, by=people["alma"])
-    assert versions.find_active_policy() is None
+    assert active.find_active_policy() is None
     return {(e["path"], e["message"]) for e in refused.value.errors}
 
 
