@@ -37,8 +37,7 @@ Place = Any
 
 
 class _ObjectWithRepeatedKey(dict[str, Any]):
-    """An object with `key` twice. `_check_values` refuses it, because only the walk
-    knows its path."""
+    """An object with `key` twice; `_check_values`, which knows its path, refuses it."""
 
     key: str
 
@@ -68,8 +67,7 @@ def parse(raw: bytes) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """The RFC 8785 form of a JSON value. Raises `ValueError` for a value that JSON
-    cannot express."""
+    """The RFC 8785 form of a value. Raises `ValueError` for what JSON cannot say."""
     # For values without floats, large integers or non-ASCII keys, the C encoder of the
     # standard library writes the same bytes, faster. RFC 8785 sorts other keys
     # differently.

@@ -26,8 +26,7 @@ def count_rest(queryset: QuerySet[Any], shown: Sequence[Any], most: int) -> int:
 
 
 class CursorPosition(NamedTuple):
-    """The last row of a page; `part` names the list where a page joins several in a
-    row."""
+    """The last row of a page; `part` names the list on a page that joins several."""
 
     at: datetime
     pk: str

@@ -127,8 +127,7 @@ def count_dropped() -> int:
 
 
 def subtract_dropped(count: int) -> None:
-    """Take `count` off the counter once they are recorded elsewhere. Raises what the
-    broker's client raises."""
+    """Take what is recorded elsewhere off the counter. Raises as `count_dropped`."""
     with current_app.producer_or_acquire() as producer:
         producer.channel.client.decrby(DROPPED_COUNTER, count)
 

@@ -28,13 +28,11 @@ _TAG_BYTES = 16
 
 
 class DecryptionError(Exception):
-    """An encrypted value was changed, truncated or moved to another row, or it belongs
-    to another key."""
+    """An encrypted value was changed, cut or moved, or it belongs to another key."""
 
 
 def create_key() -> bytes:
-    """A new key of 32 random bytes. Destroying it makes all that it encrypted
-    unreadable."""
+    """A new random key. Destroying it makes all that it encrypted unreadable."""
     return secrets.token_bytes(KEY_BYTES)
 
 
@@ -45,8 +43,7 @@ def encrypt_value(key: bytes, data: bytes, aad: bytes) -> bytes:
 
 
 def decrypt_value(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
-    """Decrypt what `encrypt_value` returned. Raises `DecryptionError`; never returns a
-    part of the data."""
+    """Decrypt all that `encrypt_value` returned. Raises `DecryptionError`."""
     sealed = bytes(sealed)  # the database driver may return a memoryview
     if len(sealed) < _HEADER_BYTES + _TAG_BYTES:
         raise DecryptionError("The sealed value is too short.")

@@ -161,8 +161,7 @@ def _parse_mark(line: bytes | str) -> HighWaterMark | None:
 
 
 def write_mark(seen: HighWaterMark) -> None:
-    """Append the mark to the file and flush it to disk. Raises OSError, for example
-    when the disk is full."""
+    """Append the mark to the file and flush it to disk. Raises OSError."""
     line = f"\n{_format_mark(seen)}\n".encode()
     with _open_locked(fcntl.LOCK_SH) as file:
         whole = os.write(file, line) == len(line)
@@ -176,8 +175,7 @@ def write_mark(seen: HighWaterMark) -> None:
 
 
 def _truncate_partial_file() -> None:
-    """Empty a file whose only line was cut short: it never held a mark, so it must not
-    count as corrupt."""
+    """Empty a file that never held a whole mark, so that it is not corrupt."""
     with _open_locked(fcntl.LOCK_EX) as file:
         if not _parse_marks(build_mark_path().read_bytes()):
             os.ftruncate(file, 0)

@@ -31,6 +31,5 @@ def _format_number(number: int) -> str:
 
 
 def is_id(text: str, prefix: str) -> bool:
-    """Whether untrusted text is exactly one id with this prefix, so that it cannot
-    carry anything else."""
+    """Whether untrusted text is exactly one id with this prefix, and nothing else."""
     return re.fullmatch(f"{prefix}-[{ALPHABET}]{{{LENGTH}}}", text) is not None

@@ -55,8 +55,7 @@ _Members = ParamSpec("_Members")
 
 
 class Actor(NamedTuple):
-    """Who made a change. `id` is an opaque id, never a name or an address, and is empty
-    for the system."""
+    """Who made a change. `id` is opaque, never a name; empty for the system."""
 
     kind: Literal["agent", "person", "system"]
     id: str = ""
@@ -120,8 +119,7 @@ append = _build_append(Entry)
 
 
 def compute_private_mac(salt: bytes, value: Any) -> str:
-    """The HMAC that represents a private value in a leaf. Anyone who has the salt and
-    the value can verify it."""
+    """The HMAC of a private value, which a leaf has in its place."""
     mac = hmac.digest(salt, canonical.encode(value), "sha256")
     return f"hmac-sha256:{mac.hex()}"
 

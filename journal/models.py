@@ -68,8 +68,7 @@ class LogRecord(models.Model):
 
 
 class LogPayload(models.Model):
-    """The plain text and the salt behind a leaf's HMACs. Erasing it leaves the proofs
-    of the log valid."""
+    """The text and the salt behind a leaf's HMACs. The log's proofs do not need it."""
 
     record = models.OneToOneField(
         LogRecord, on_delete=models.PROTECT, related_name="payload", primary_key=True

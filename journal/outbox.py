@@ -92,8 +92,7 @@ def publish_many(
 def publish_later(
     topic: str, subject: str, *, at: datetime, **facts: Fact
 ) -> list[OutboxMessage]:
-    """`publish` for a future time: no consumer can claim the message before `at`.
-    Caller holds a transaction."""
+    """`publish` for consumers that claim it at `at` or later. Caller as `publish`."""
     transactions.require_transaction("Publishing")
     return _create_later(topic, [(subject, at)], facts)
 

@@ -87,8 +87,7 @@ class LocalMark:
 
 @dataclass
 class EpochStatus:
-    """The last result of `update_status` in this process, so that pages need no query
-    of their own."""
+    """The last result of `update_status`, so that pages need no query of their own."""
 
     why: str = ""
     # Each restore: when it was noticed, and when its new epoch began, if it has.

@@ -32,8 +32,7 @@ def open_savepoint(step: str) -> AbstractContextManager[None]:
 
 
 def read_xid_horizon() -> int:
-    """A transaction id (xid8) that is above every transaction open now that has
-    written."""
+    """A transaction id above every transaction that is open now and has written."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
         return int(cursor.fetchone()[0])

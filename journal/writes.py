@@ -94,8 +94,7 @@ class _UnitOfWork:
             self.writes.append(write)
 
     def _has_names(self, write: _Write) -> bool:
-        """Whether names of its parts are taken by a write that it cannot be merged
-        with."""
+        """Whether a write that it cannot be merged with has parts of the same names."""
         if write.rows is not None:
             return False
         taken = {name for earlier in self.writes for name, _ in earlier.parts if name}
@@ -177,8 +176,7 @@ def unit_of_work() -> Iterator[None]:
 
 
 def send_pending() -> None:
-    """Send the writes of a unit of work now, because a key that the database makes is
-    needed for what follows."""
+    """Send the writes of a unit of work now: what follows needs a key of theirs."""
     if _current.unit is not None:
         _current.unit.send_all()
 
@@ -302,8 +300,7 @@ def _send_writes(writes: Sequence[_Write]) -> None:
 def _compose_statement(
     shape: tuple[tuple[Parts, str], ...],
 ) -> tuple[str, list[tuple[int, str]]]:
-    """The text of a statement, and for each of its parameters the write that it belongs
-    to and its name there."""
+    """The text of a statement, and for each parameter its write and its name there."""
     given: list[tuple[int, str]] = []
     parts: list[str] = []
     results: list[str] = []

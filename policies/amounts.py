@@ -124,8 +124,7 @@ def list_absent_wholes(
 def list_unread_facts(
     definition: ToolDefinition, before: Mapping[str, Any]
 ) -> list[str]:
-    """The names of facts that this tool declares as amounts and that are missing or no
-    amount in `before`."""
+    """The facts declared as amounts that are missing or no amount in `before`."""
     declared = [amount.fact for amount in definition.amounts if amount.fact]
     return [fact for fact in declared if _find_fact_amount(fact, before) is None]
 
@@ -281,8 +280,7 @@ def _parse_sent(sent: MoneyField | Amount, value: Any, currency: Any) -> Money:
 
 
 def _find_value(args: Mapping[str, Any], path: str | None, place: ListIndexes) -> Any:
-    """The value at a path, with the indexes of `place` for the lists on the way;
-    _ABSENT if there is none."""
+    """The value at a path, in the list elements of `place`; _ABSENT without one."""
     value: Any = args
     numbers = iter(place)
     for step in ArgumentPath(path or "").steps:

@@ -36,8 +36,7 @@ def parse_duration(value: Any) -> timedelta:
 
 
 def format_duration(value: timedelta) -> str:
-    """The duration in seconds, such as `1800s`: a stored document keeps its digest and
-    meaning over releases."""
+    """The duration in seconds, such as `1800s`, which every release reads alike."""
     return f"{int(value.total_seconds())}s"
 
 
@@ -128,8 +127,7 @@ class Calendar(BaseModel):
 
 
 def build_clock_facts(at: datetime, zone: str) -> dict[str, Any]:
-    """The hour, minute and weekday of a time in the policy's zone, as rules read them
-    in `clock`."""
+    """The hour, minute and weekday in the policy's zone, for rules on `clock`."""
     local = at.astimezone(ZoneInfo(zone))
     return {
         "hour": local.hour,

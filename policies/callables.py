@@ -30,13 +30,11 @@ NOT_LISTED_TEXT = (
 
 
 class CallableNotListed(ImportError):
-    """The deployment does not list the function's module, so a policy may not call
-    it."""
+    """The deployment does not list the function's module, so no policy may call it."""
 
 
 def is_listed(path: str) -> bool:
-    """Whether the function is in a shipped or a listed module, or in a submodule of
-    one."""
+    """Whether the function is in a shipped or listed module, or in a part of one."""
     name = path.replace(":", ".")
     listed = (SHIPPED_MODULE, *settings.COUNTERSEAL.callables)
     return any(name.startswith(f"{prefix}.") for prefix in listed)

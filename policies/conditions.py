@@ -105,8 +105,7 @@ class ConditionFacts:
     __slots__ = ("activation",)
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
-        """`facts` are as `policies.facts` collects them. Names that no condition can
-        read are ignored."""
+        """`facts` are those of `policies.facts`; names of no condition are ignored."""
         known = {name: facts[name] for name in VARIABLES if name in facts}
         self.activation = _ENVIRONMENT.Activation(known)
 

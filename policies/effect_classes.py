@@ -107,8 +107,7 @@ _RECIPIENTS, _ONE_OF = "form: recipients", "form: one of"
 
 
 def _choose_form(value: Any) -> str:
-    """The tag of the form that is meant, so that pydantic reports errors of that form
-    alone."""
+    """The tag of the form that is meant, so that errors are of that form alone."""
     named = isinstance(value, Mapping) and "recipients" in value
     return _RECIPIENTS if named or isinstance(value, Recipients) else _ONE_OF
 

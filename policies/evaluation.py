@@ -57,8 +57,7 @@ class RequiredStep:
 
 @dataclass(frozen=True, slots=True)
 class AppliedRule:
-    """A rule that held, with its text at that time; `effect` is what it asked for, in a
-    few words."""
+    """A rule that held, its text at that time, and in a few words what it asked for."""
 
     id: str
     text: str
@@ -133,8 +132,7 @@ class Evaluation:
 
 
 class Finding(NamedTuple):
-    """A reason to demand more authority: a rule of the document that holds, or a check
-    of the gate itself."""
+    """A reason to demand more: a rule of the document, or a check of the gate."""
 
     id: str
     text: str
@@ -171,8 +169,7 @@ def evaluate(
 def build_blocked_evaluation(
     rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL
 ) -> Evaluation:
-    """The evaluation of a proposal that is blocked before any rule, for example because
-    its tool is unknown."""
+    """The evaluation of a proposal that is blocked before any rule."""
     return Evaluation(
         tier=Tier.BLOCK,
         risk=risk,
@@ -463,8 +460,7 @@ def _build_steps(
 def _compute_recall_seconds(
     document: Document, risk: Risk, steps: Sequence[RequiredStep]
 ) -> int:
-    """The recall window in seconds. A critical effect approved by at least two people
-    has none."""
+    """In seconds; none for a critical effect that at least two people approved."""
     people = sum(step.required for step in steps)
     if risk is Risk.CRITICAL and people > 1:
         return 0

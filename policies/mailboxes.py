@@ -33,8 +33,7 @@ def fold_mailbox(address: str) -> str:
 
 
 def _decode_domain(domain: str) -> str:
-    """A domain in its own script, decoded from punycode; unchanged if it is not
-    encoded."""
+    """A domain decoded from punycode; unchanged if it is not encoded."""
     try:
         return domain.encode("ascii").decode("idna")
     except UnicodeError:

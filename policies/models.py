@@ -105,8 +105,7 @@ class Queue(models.Model):
 
 
 class QueueUserPermission(UserObjectPermissionBase):
-    """A person admitted to a queue (a permission model of django-guardian with a direct
-    foreign key)."""
+    """A person admitted to a queue: django-guardian's, with a direct foreign key."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)

@@ -32,8 +32,7 @@ _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]{0,15})(?:\.([0-9]{1,4}))?")
 
 
 class InvalidMoney(ValueError):
-    """The text is not an amount of money. The message says why and never repeats the
-    text."""
+    """The text is no amount of money. The message says why, without the text."""
 
 
 class Money(NamedTuple):
@@ -95,8 +94,7 @@ def parse_minor(value: object, currency: object) -> Money:
 
 
 def format_amount(money: Money) -> str:
-    """The decimal string from which `parse` returns the same money, which is not the
-    whole."""
+    """The decimal string of an amount that is not the whole, as `parse` reads it."""
     places = count_decimals(money.currency)
     sign = "-" if money.minor < 0 else ""
     digits = str(abs(money.minor)).rjust(places + 1, "0")
@@ -106,8 +104,7 @@ def format_amount(money: Money) -> str:
 
 
 def format_money(amount: Money) -> str:
-    """Format an amount for people: `12,500.00 USD`, with thousands grouped and a
-    decimal point."""
+    """An amount for people: `12,500.00 USD`, with thousands grouped."""
     if amount.is_whole:
         return WHOLE_WORDS
     whole, point, decimals = format_amount(amount).partition(".")

@@ -129,8 +129,7 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
 
 
 def _describe_change(change: PersonChange) -> dict[str, str]:
-    """The log's data: which fields changed, and the new values of those that do not
-    identify the person."""
+    """The fields that changed, and the new values that do not identify the person."""
     data = {"fields": " ".join(change.names)}
     if change.role is not None:
         data["role"] = change.role.value
@@ -174,8 +173,7 @@ def confirm_password(http: HttpRequest, person: Person, password: str) -> None:
 
 
 def check_owner_or_administrator(owner: Person, by: Person) -> None:
-    """Raise NotPermitted unless `by` is the owner, still active, or an active
-    administrator."""
+    """Raise NotPermitted unless `by` is active, and the owner or an administrator."""
     if not (by.is_active and by.pk == owner.pk):
         check_administrator(by)
 
@@ -216,8 +214,7 @@ def _check_email(person: Person) -> None:
 
 
 def _build_taken_conflict(username: str, email: str, error: IntegrityError) -> Conflict:
-    """The refusal where another account took the name or the mailbox after it was
-    checked."""
+    """The refusal where another account took the name or mailbox meanwhile."""
     if ONE_ACCOUNT in str(error):
         return _build_mailbox_conflict("Someone")
     return Conflict(f"The username {username} is already taken.")

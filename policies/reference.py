@@ -285,8 +285,7 @@ def _render_views() -> str:
 
 
 def _render_variables() -> str:
-    """The section on the variables of conditions, described by the comments in
-    `conditions.VARIABLES`."""
+    """The variables of conditions, with the comments in `conditions.VARIABLES`."""
     source = inspect.getsource(conditions).partition("VARIABLES = {")[2]
     lines = [
         "## What conditions read (CEL)\n",

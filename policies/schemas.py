@@ -56,8 +56,7 @@ def compile_schema(schema: Schema) -> Draft202012Validator:
 def list_errors(
     validator: Draft202012Validator, value: Any, root: str = "args"
 ) -> list[FieldError]:
-    """The errors of a value, with paths that begin with `root`. Messages never repeat a
-    value."""
+    """The errors of a value, without the value, with paths that begin with `root`."""
     return [
         build_field_error(path, message)
         for error in validator.iter_errors(value)

@@ -115,8 +115,7 @@ def _find_largest_steps(steps: Iterable[StepSpec]) -> list[StepSpec]:
 
 
 def _load_roles_and_groups() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
-    """The roles of each active person, and the active people of each group, by primary
-    key."""
+    """The roles of each active person, and the people of each group, by primary key."""
     roles: dict[int, set[Role]] = defaultdict(set)
     groups: dict[int, set[int]] = defaultdict(set)
     rows = Person.objects.filter(is_active=True, groups__isnull=False)

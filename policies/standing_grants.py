@@ -45,8 +45,7 @@ def find_uncovered_reason(
 
 
 def _is_plain(rule: AppliedRule, own: Mapping[str, Then]) -> bool:
-    """Whether the rule asks for no approval, or is one of the policy's and asks for
-    nothing but one approval."""
+    """Whether the rule asks no approval, or is the policy's and asks for one."""
     if rule.effect.split(",")[0] != Tier.APPROVE:
         return True
     then = own.get(rule.id)

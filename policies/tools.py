@@ -29,8 +29,7 @@ def find_current_tool(name: str, policy: PolicyVersion | None = None) -> Tool | 
 
 
 def load_definition(tool: Tool) -> ToolDefinition:
-    """The parsed definition of a tool row, cached for the life of the process because
-    rows never change."""
+    """The parsed definition of a tool row, cached: rows never change."""
     if tool.digest not in _definitions:
         _definitions[tool.digest] = ToolDefinition.model_validate(tool.definition)
     return _definitions[tool.digest]

@@ -63,8 +63,7 @@ def _list_pair_problems(
 def _list_absence_problems(
     tool: ToolDefinition, sent: SentAmount, name: str, path: str
 ) -> Iterator[Problem]:
-    """An amount that a call may leave out must say what that means, and no other
-    may."""
+    """An amount that a call may leave out must say what that means; no other may."""
     optional = schemas.may_be_absent(tool.arguments, name)
     if optional and sent.absent is None:
         yield (

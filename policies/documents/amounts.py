@@ -12,8 +12,7 @@ from .names import CURRENCY, DocumentPart, MoneyPath, Name, ShortText
 
 
 class PathStep(NamedTuple):
-    """One step of a path: the name of a member, and whether the path goes on into each
-    element of it."""
+    """A step of a path: a member, and whether the path enters each of its elements."""
 
     name: str
     each: bool

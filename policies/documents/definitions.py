@@ -301,8 +301,7 @@ class ToolDefinition(DocumentPart):
 
     @property
     def longest(self) -> timedelta:
-        """How far the time-out may be extended: `timeout_max`, else the larger of 72
-        hours and the time-out."""
+        """How far the time-out may be extended, by default to 72 hours or more."""
         return self.timeout_max or max(USUAL_MAXIMUM, self.timeout)
 
     @cached_property
@@ -375,8 +374,7 @@ class ToolDefinition(DocumentPart):
         return max(classes, key=lambda c: (c.base.rank, c.risk.rank), default=None)
 
     def class_of(self, args: dict[str, Any]) -> EffectClass | None:
-        """The first class whose form matches, else the strictest; None without
-        classes."""
+        """The first class whose form matches, else the strictest; None without any."""
         for effect_class in self.classes or []:
             if effect_class.when and effect_class.when.matches(args):
                 return effect_class

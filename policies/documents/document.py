@@ -244,8 +244,7 @@ class Document(DocumentPart):
         return self._rules_by_tool.get(tool, ())
 
     def steps_for(self, tool: ToolDefinition, tier: Tier) -> Sequence[StepSpec]:
-        """The steps of a tier: the tool's own, else the document's. Empty for a tier
-        that asks nobody."""
+        """The tool's own steps of a tier, else the document's; empty for others."""
         if tier is not Tier.APPROVE and tier is not Tier.ESCALATE:
             return ()
         return tool.steps.get(tier) or self.steps[tier]

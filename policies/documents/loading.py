@@ -143,8 +143,7 @@ def _finish_errors(errors: list[FieldError], lines: LineNumbers) -> list[FieldEr
 
 
 def _mentions_left_out(problem: Problem, left_out: set[str]) -> bool:
-    """Whether the problem mentions a left-out member, and so may only be a consequence
-    of leaving it out."""
+    """Whether the problem may only be a consequence of leaving a member out."""
     return any(name in text for name in left_out for text in problem)
 
 
@@ -256,8 +255,7 @@ def _compose_yaml(text: str) -> tuple[Any, LineNumbers]:
 
 
 class _Variables(NamedTuple):
-    """The values of the variables, and the errors collected for those that are not
-    set."""
+    """The values of the variables, and the errors of those that are not set."""
 
     values: Mapping[str, str]
     unset: list[FieldError]

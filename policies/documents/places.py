@@ -20,8 +20,7 @@ def map_paths_to_lines(root: yaml.Node | None) -> dict[str, int]:
 
 
 def find_line(path: str, lines: LineNumbers) -> int | None:
-    """The line of a path, or of its nearest parent that is in the text; None if neither
-    is."""
+    """The line of a path, or of its nearest parent in the text; None without one."""
     while path and path not in lines:
         path = path.rpartition(".")[0]
     return lines.get(path)

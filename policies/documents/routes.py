@@ -107,8 +107,7 @@ def _holds(route: Route, message: RoutedMessage) -> bool:
 def list_route_problems(
     routes: Iterable[Route], queues: Mapping[str, object], tools: Mapping[str, object]
 ) -> Iterator[tuple[str, str]]:
-    """A problem, as (path, message), for each queue and tool that the policy does not
-    have."""
+    """A (path, message) for each queue and tool that the policy does not have."""
     for number, route in enumerate(routes):
         for name in route.queues:
             if name not in queues:

@@ -21,8 +21,7 @@ _WAITS = re.compile(r"\b(to|for|from|of|at|on|in|by|with|as|and|into|onto)\s*$",
 
 
 class Chip(NamedTuple):
-    """An argument or `before.<fact>` in a sentence. With `own_words` it is shown with
-    its label."""
+    """An argument or fact in a sentence, with `own_words` shown with its label."""
 
     name: str
     optional: bool = False
@@ -30,8 +29,7 @@ class Chip(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """The text of a pair of brackets, shown only when all arguments in `needs` are
-    present."""
+    """The text of a pair of brackets, shown where all arguments in `needs` are."""
 
     pieces: tuple[str | Chip, ...]
 
