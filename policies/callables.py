@@ -18,8 +18,8 @@ from django.utils.module_loading import import_string
 from pydantic import BaseModel
 
 from .documents import CallableTarget, CallableVerifier, Document, LookUp, suggest_name
+from .documents.wording import Problem
 
-Problem = tuple[str, str]
 CallablePart = CallableTarget | CallableVerifier | LookUp
 
 SHIPPED_MODULE = "reviews.verifier_rules"

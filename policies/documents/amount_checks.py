@@ -13,9 +13,7 @@ from .. import schemas
 from ..schemas import find_declared
 from .amounts import Amount, ArgumentPath, MoneyField, SentAmount
 from .definitions import ToolDefinition
-from .wording import suggest_name
-
-Problem = tuple[str, str]
+from .wording import Problem, suggest_name
 
 
 def list_amount_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from policies.choices import ExecutionClass, Risk, Role, Tier
 from policies.conditions import Condition, InvalidCondition
 from policies.schemas import InvalidSchema, compile_schema, find_declared
 
-from . import amount_checks, reading_tools, reversals, routes, sentences, unread
+from . import amount_checks, other_tools, routes, sentences, unread
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
@@ -30,10 +30,7 @@ from .definitions import (
 )
 from .document import EVERY_TOOL, RESERVED_RULE_IDS, Document, Rule
 from .review import Conflict
-from .wording import describe_unknown_tool, suggest_name
-
-Problem = tuple[str, str]
-
+from .wording import Problem, describe_unknown_tool, suggest_name
 
 ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
 
@@ -53,8 +50,7 @@ def list_problems(document: Document) -> Iterator[Problem]:
     yield from _list_limit_problems(document)
     for name, tool in document.tools.items():
         yield from _list_review_problems(document, tool, f"tools.{name}.review")
-    yield from reversals.list_compensation_problems(document)
-    yield from reading_tools.list_reader_problems(document)
+    yield from other_tools.list_other_tool_problems(document)
     yield from _list_rule_problems(document)
     yield from routes.list_route_problems(
         document.routes, document.queues, document.tools

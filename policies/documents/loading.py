@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from journal import canonical
 from journal.errors import FieldError, InvalidJson, PolicyViolation, build_field_error
 
-from .checks import Problem, list_problems
+from .checks import list_problems
 from .document import Document
 from .places import LineNumbers, find_line, format_path, map_paths_to_lines
-from .wording import rephrase_error
+from .wording import Problem, rephrase_error
 
 DocumentCheck = Callable[[Document], Iterable[Problem]]
 

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .definitions import ToolDefinition
-from .wording import suggest_name
-
-Problem = tuple[str, str]
+from .wording import Problem, suggest_name
 
 # The keywords of JSON Schema 2020-12, grouped by what they contain: one schema, schemas
 # by name, a list of schemas, or a plain value.

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from .document import Document
 from .names import PATTERN_HELP
 
+Problem = tuple[str, str]  # a path and a message
 MOST_COMPARED = 200  # known names among which a similar one is searched
 LONGEST_COMPARED = 64  # characters of a name for which one is searched
 _QUOTED = re.compile(r"'([^']*)'")
