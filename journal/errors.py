@@ -41,6 +41,11 @@ class DomainError(Exception):
         self.facts = facts
         super().__init__(self.detail)
 
+    def __init_subclass__(cls, *, code: str = "", status: int = 0) -> None:
+        """Give the class a code and an HTTP status, by default those of its base."""
+        super().__init_subclass__()
+        cls.code, cls.status = code or cls.code, status or cls.status
+
     @property
     def cause(self) -> str:
         """The detail without its last sentence that nothing was recorded, for a page on
@@ -60,387 +65,243 @@ def build_field_error(path: str, message: str) -> FieldError:
 
 
 # 400 and 415: the request cannot be read.
-class EncodedBody(DomainError):
+class EncodedBody(DomainError, code="content_encoding", status=415):
     """Content-Encoding is not supported. Nothing was stored. Send the body as plain
     JSON."""
 
-    code = "content_encoding"
-    status = 415
 
-
-class InvalidJson(DomainError):
+class InvalidJson(DomainError, code="invalid_json", status=400):
     """The body is not strict JSON. Nothing was stored. Send it again as valid JSON."""
 
-    code = "invalid_json"
-    status = 400
 
-
-class IdempotencyKeyMissing(DomainError):
+class IdempotencyKeyMissing(DomainError, code="key_missing", status=400):
     """The header Idempotency-Key is missing. Nothing was proposed.
     Send one key per proposal, and the same key when you retry."""
 
-    code = "key_missing"
-    status = 400
-
 
 # 401: the caller is not authenticated, or must authenticate again.
-class InvalidAgentKey(DomainError):
+class InvalidAgentKey(DomainError, code="bad_key", status=401):
     """This key is missing, wrong, expired or revoked. Nothing was done.
     Ask the agent's owner for a new key."""
 
-    code = "bad_key"
-    status = 401
 
-
-class ReauthenticationRequired(DomainError):
+class ReauthenticationRequired(DomainError, code="reauth", status=401):
     """Confirm your identity to decide this. Nothing has been decided yet."""
-
-    code = "reauth"
-    status = 401
 
 
 # 403: the caller is known and not allowed to do this.
-class ToolNotAllowed(DomainError):
+class ToolNotAllowed(DomainError, code="tool_not_allowed", status=403):
     """This agent may not use this tool. Nothing was proposed.
     The agent's owner can ask an administrator to allow it."""
 
-    code = "tool_not_allowed"
-    status = 403
 
-
-class AgentStopped(DomainError):
+class AgentStopped(DomainError, code="agent_stopped", status=403):
     """This run, its agent or its tool has been stopped. Nothing was done.
     A person must resume it."""
 
-    code = "agent_stopped"
-    status = 403
 
-
-class NotPermitted(DomainError):
+class NotPermitted(DomainError, code="not_yours", status=403):
     """You are not permitted to do this. Nothing was recorded.
     Someone else must do it."""
 
-    code = "not_yours"
-    status = 403
 
-
-class NotAPerson(DomainError):
+class NotAPerson(DomainError, code="not_a_person", status=403):
     """Only people may do this, never an agent key. Nothing was recorded."""
 
-    code = "not_a_person"
-    status = 403
 
-
-class SignedOut(DomainError):
+class SignedOut(DomainError, code="session", status=403):
     """You were signed out. Nothing was recorded. Sign in and send it again."""
-
-    code = "session"
-    status = 403
 
 
 # 404: it does not exist or the caller may not see it; the answer never tells which.
-class NotFound(DomainError):
+class NotFound(DomainError, code="not_found", status=404):
     """Not found, or you do not have access. Check the address."""
-
-    code = "not_found"
-    status = 404
 
 
 # 409: the state changed, so the action no longer applies.
-class InProgress(DomainError):
+class InProgress(DomainError, code="in_progress", status=409):
     """Another call with this key is in progress. Nothing was done twice.
     Try again shortly."""
 
-    code = "in_progress"
-    status = 409
 
-
-class GrantSpent(DomainError):
+class GrantSpent(DomainError, code="grant_spent", status=409):
     """This grant has already been used. Nothing ran a second time.
     Report the outcome of the execution you have."""
 
-    code = "grant_spent"
-    status = 409
 
-
-class StaleFence(DomainError):
+class StaleFence(DomainError, code="stale_fence", status=409):
     """Another attempt took over this execution. Your outcome was not recorded.
     Read its current state."""
 
-    code = "stale_fence"
-    status = 409
 
-
-class StaleVersion(DomainError):
+class StaleVersion(DomainError, code="stale", status=409):
     """The request changed while you were reading. Nothing was decided.
     Review the new version."""
 
-    code = "stale"
-    status = 409
 
-
-class HeldByAnother(DomainError):
+class HeldByAnother(DomainError, code="held", status=409):
     """Someone else has claimed this request. Your decision was not recorded.
     Your note is kept below."""
 
-    code = "held"
-    status = 409
 
-
-class HoldLapsed(DomainError):
+class HoldLapsed(DomainError, code="lease_lapsed", status=409):
     """Your claim ended and someone else claimed the request.
     Your decision was not recorded."""
 
-    code = "lease_lapsed"
-    status = 409
 
-
-class AlreadyDecided(DomainError):
+class AlreadyDecided(DomainError, code="decided", status=409):
     """This has already been decided. Your decision was not recorded."""
 
-    code = "decided"
-    status = 409
 
-
-class AlreadyEscalated(DomainError):
+class AlreadyEscalated(DomainError, code="escalated", status=409):
     """This was escalated while you were reading. Your decision was not recorded.
     A supervisor must decide it now."""
 
-    code = "escalated"
-    status = 409
 
-
-class PreconditionFailed(DomainError):
+class PreconditionFailed(DomainError, code="precondition", status=409):
     """The data that this would change has changed. Nothing was done.
     Refresh the comparison and decide again."""
 
-    code = "precondition"
-    status = 409
 
-
-class ToolChanged(DomainError):
+class ToolChanged(DomainError, code="tool_changed", status=409):
     """The tool has changed since this was proposed. Nothing was done.
     Check the current version of the tool and propose the action again."""
 
-    code = "tool_changed"
-    status = 409
 
-
-class AlreadyRunning(DomainError):
+class AlreadyRunning(DomainError, code="running", status=409):
     """The action has started, so its approval can no longer be undone.
     Nothing was stopped.
     You can stop the run or propose a reversal."""
 
-    code = "running"
-    status = 409
 
-
-class BatchChanged(DomainError):
+class BatchChanged(DomainError, code="batch_changed", status=409):
     """Items of this batch changed or expired since you opened it. None was decided.
     Review the changes, then confirm again."""
 
-    code = "batch_changed"
-    status = 409
 
-
-class AlreadySentBack(DomainError):
+class AlreadySentBack(DomainError, code="returned", status=409):
     """This is already with the agent for revision. Nothing was sent.
     Wait for the revision, or decide."""
 
-    code = "returned"
-    status = 409
 
-
-class QuestionUnanswered(DomainError):
+class QuestionUnanswered(DomainError, code="unanswered", status=409):
     """The agent has not answered your last question yet. Nothing was sent.
     Wait for the answer, decide, or send the request back for revision."""
 
-    code = "unanswered"
-    status = 409
 
-
-class NoOpenQuestion(DomainError):
+class NoOpenQuestion(DomainError, code="no_question", status=409):
     """Nobody waits for this answer: there is no such question, or it is answered.
     Nothing was sent. Read the messages again."""
 
-    code = "no_question"
-    status = 409
 
-
-class RoundsUsed(DomainError):
+class RoundsUsed(DomainError, code="rounds", status=409):
     """All rounds of this request are used. Nothing was sent."""
 
-    code = "rounds"
-    status = 409
 
-
-class Conflict(DomainError):
+class Conflict(DomainError, code="conflict", status=409):
     """Someone else changed this at the same moment. Nothing was done. Try again."""
 
-    code = "conflict"
-    status = 409
 
-
-class IllegalTransition(DomainError):
+class IllegalTransition(DomainError, code="conflict", status=409):
     """The current state does not allow this. Nothing was changed.
     Reload to see the current state."""
 
-    code = "conflict"
-    status = 409
-
 
 # 410: too late.
-class GrantExpired(DomainError):
+class GrantExpired(DomainError, code="grant_expired", status=410):
     """This grant has expired. Nothing was executed. Propose the action again."""
 
-    code = "grant_expired"
-    status = 410
 
-
-class RequestExpired(DomainError):
+class RequestExpired(DomainError, code="expired", status=410):
     """This expired before your decision arrived. Nothing was executed.
     The agent can propose it again."""
 
-    code = "expired"
-    status = 410
 
-
-class RequestWithdrawn(DomainError):
+class RequestWithdrawn(DomainError, code="withdrawn", status=410):
     """The agent withdrew this request. Your decision was not recorded.
     There is nothing to decide."""
 
-    code = "withdrawn"
-    status = 410
-
 
 # 413 and 422: the input was read and refused.
-class TooLarge(DomainError):
+class TooLarge(DomainError, code="too_large", status=413):
     """The body is too large. Nothing was stored. Split or shorten it."""
 
-    code = "too_large"
-    status = 413
 
-
-class PolicyViolation(DomainError):
+class PolicyViolation(DomainError, code="policy", status=422):
     """The policy does not allow this. Nothing was recorded.
     Your other changes are kept."""
 
-    code = "policy"
-    status = 422
 
-
-class ReasonMissing(DomainError):
+class ReasonMissing(DomainError, code="reason", status=422):
     """Choose a reason. Nothing was recorded."""
-
-    code = "reason"
-    status = 422
 
 
 class TextMissing(ReasonMissing):
     """Enter a text first. Nothing was recorded."""
 
 
-class TooFast(DomainError):
+class TooFast(DomainError, code="too_fast", status=422):
     """You opened this a moment ago. Nothing was recorded.
     Check what changes, then confirm again."""
 
-    code = "too_fast"
-    status = 422
 
-
-class EffectUnreadable(DomainError):
+class EffectUnreadable(DomainError, code="unreadable", status=422):
     """The effect of this request cannot be read, so it cannot be approved. Nothing was
     recorded. Reject the request, and ask the agent to propose the action again."""
 
-    code = "unreadable"
-    status = 422
 
-
-class AttentionCheckFailed(DomainError):
+class AttentionCheckFailed(DomainError, code="check", status=422):
     """Attention check failed: that is not what this request does.
     Nothing was recorded. Check the request again."""
 
-    code = "check"
-    status = 422
 
-
-class DigestMissing(DomainError):
+class DigestMissing(DomainError, code="digest_missing", status=422):
     """This page is incomplete. Nothing was recorded. Reload it."""
 
-    code = "digest_missing"
-    status = 422
 
-
-class VerifierRefused(DomainError):
+class VerifierRefused(DomainError, code="verifier", status=422):
     """A verifier refused this. Your decision was not recorded and your text is kept."""
 
-    code = "verifier"
-    status = 422
 
-
-class InvalidArgs(DomainError):
+class InvalidArgs(DomainError, code="invalid_args", status=422):
     """The arguments do not match the tool's schema. Nothing was proposed.
     See `errors` for details."""
 
-    code = "invalid_args"
-    status = 422
 
-
-class IdempotencyKeyReused(DomainError):
+class IdempotencyKeyReused(DomainError, code="key_reused", status=422):
     """This key was used with another body. Nothing was proposed. Send a new key."""
 
-    code = "key_reused"
-    status = 422
 
-
-class RationaleMissing(DomainError):
+class RationaleMissing(DomainError, code="rationale", status=422):
     """This tool requires a rationale. Nothing was proposed.
     Add a rationale and propose again."""
 
-    code = "rationale"
-    status = 422
 
-
-class TooLittleTime(DomainError):
+class TooLittleTime(DomainError, code="too_little_time", status=422):
     """Too little time is left for people to decide. Nothing was proposed.
     Propose it earlier or with a longer `expires_in`."""
 
-    code = "too_little_time"
-    status = 422
 
-
-class InvalidInput(DomainError):
+class InvalidInput(DomainError, code="invalid", status=422):
     """Some fields are unknown or invalid. Nothing was stored.
     See `errors` for details."""
 
-    code = "invalid"
-    status = 422
-
 
 # 429: the caller is too fast. Raise with the fact `retry_after`, in seconds.
-class ReviewerRateLimited(DomainError):
+class ReviewerRateLimited(DomainError, code="throttle", status=429):
     """You have decided many requests in a short time. This decision was not recorded.
     Wait a minute and try again."""
 
-    code = "throttle"
-    status = 429
 
-
-class AgentRateLimited(DomainError):
+class AgentRateLimited(DomainError, code="too_many", status=429):
     """This agent sends too many calls. Nothing was proposed.
     Wait for the time that Retry-After gives."""
 
-    code = "too_many"
-    status = 429
-
 
 # 500: a fault of the gate. The caller gets a reference; an alarm tells supervisors.
-class InvalidOutcome(DomainError):
+class InvalidOutcome(DomainError, code="server", status=500):
     """The outcome does not match the published schema. Nothing was changed.
     An alarm was raised. Try again later."""
-
-    code = "server"
-    status = 500
 
     def __init__(self, *, proposal: str, places: list[str]) -> None:
         super().__init__()
@@ -449,9 +310,6 @@ class InvalidOutcome(DomainError):
 
 
 # 503: temporarily unavailable. Raise with `retry_after`, in seconds.
-class DatabaseRestored(DomainError):
+class DatabaseRestored(DomainError, code="restored", status=503):
     """The database was restored from a backup. Nothing was done. Nothing runs and
     nothing can be decided until two people confirm the restore. Try again then."""
-
-    code = "restored"
-    status = 503

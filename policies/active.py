@@ -30,12 +30,9 @@ _ACTIVE = Statement(f"SELECT {ACTIVE_COLUMN}")
 _CACHE_SIZE = 16  # versions: the active one, and retired ones that old requests name
 
 
-class NoActivePolicy(DomainError):
+class NoActivePolicy(DomainError, code="server", status=503):
     """No policy is active, so nothing may be done. Nothing was recorded.
     Two administrators must activate one."""
-
-    code = "server"
-    status = 503
 
 
 class _RecentCache(OrderedDict[Any, Any]):
