@@ -43,12 +43,10 @@ class _ObjectWithRepeatedKey(dict[str, Any]):
 
 
 def parse(raw: bytes) -> Any:
-    """Parse JSON that has exactly one meaning.
-
-    Raises `TooLarge` above 1 MiB, and `InvalidJson` for anything but UTF-8 JSON with
-    unique keys, finite numbers, integers up to 2^53-1, no NUL or unpaired surrogate in
-    a text, and at most 32 levels. The error names a path, or a line and column.
-    """
+    """Parse JSON that has exactly one meaning. Raises `TooLarge` above 1 MiB, and
+    `InvalidJson` for anything but UTF-8 JSON with unique keys, finite numbers, integers
+    up to 2^53-1, no NUL or unpaired surrogate in a text, and at most 32 levels. The
+    error names a path, or a line and column."""
     if len(raw) > MAX_BYTES:
         raise TooLarge(f"The body has {len(raw)} bytes; the maximum is {MAX_BYTES}.")
     text = _decode_utf8(raw)

@@ -40,10 +40,8 @@ def encode_cursor(place: CursorPosition) -> str:
 
 
 def parse_cursor(cursor: str) -> CursorPosition | None:
-    """The position in a cursor; None for an empty one, where the list begins.
-
-    Raises InvalidInput for a cursor that the gate did not issue.
-    """
+    """The position in a cursor; None for an empty one, where the list begins. Raises
+    InvalidInput for a cursor that the gate did not issue."""
     if not cursor:
         return None
     try:

@@ -225,10 +225,8 @@ _broker_copy = _BrokerCopy()
 def sync_with_broker(*, at_once: bool = False) -> None:
     """Set both the file and the broker's copy to the greater of the two marks, at most
     once a second unless `at_once`. Errors of the broker are ignored: while it is down,
-    each host relies on its own file.
-
-    Raises CorruptMarkFile and OSError as `read_mark` and `write_mark` do.
-    """
+    each host relies on its own file. Raises CorruptMarkFile and OSError as `read_mark`
+    and `write_mark` do."""
     now = time.monotonic()
     recent = (
         _broker_copy.asked_at is not None and now - _broker_copy.asked_at < COPY_EVERY_S

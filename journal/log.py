@@ -96,10 +96,8 @@ class Entry:
 
 def append_many(entries: Iterable[Entry]) -> None:
     """Add one record per entry, in the given order, with one statement per 1,000.
-
-    Raises `ValueError` for a kind, time or value that a leaf cannot carry.
-    Caller holds a transaction.
-    """
+    Raises `ValueError` for a kind, time or value that a leaf cannot carry. Caller holds
+    a transaction."""
     transactions.require_transaction("Writing the log")
     built = [_build_row(entry) for entry in entries]
     for start in range(0, len(built), _CHUNK):

@@ -130,10 +130,8 @@ def read_local_mark() -> LocalMark:
 def update_status() -> str:
     """Exchange marks with the broker, find why nothing may run, and remember it in
     `last_status` for the pages of this process. Returns the reason, "" for none; then
-    it advances the mark as well.
-
-    Caller holds no transaction, because it calls the broker.
-    """
+    it advances the mark as well. Caller holds no transaction, because it calls the
+    broker."""
     try:
         high_water_mark.sync_with_broker(at_once=True)
         last_status.why = find_halt_reason()
@@ -207,11 +205,9 @@ def advance_mark(
 ) -> None:
     """Move the high-water mark to the newest record. It runs before each effect, so
     that a backup from before the effect's claim is always detected. A caller that has
-    read both after the claim passes them.
-
-    Raises DatabaseRestored, or OSError when the mark cannot be written. Caller holds no
-    transaction: the mark may only name committed records.
-    """
+    read both after the claim passes them. Raises DatabaseRestored, or OSError when the
+    mark cannot be written. Caller holds no transaction: the mark may only name
+    committed records."""
     if mark is None or mark.why == DISK_ERROR or database is None:
         mark = _read_readable_mark()
         database = load_database_state(mark.seen)

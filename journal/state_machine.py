@@ -118,13 +118,10 @@ class Machine:
         guard: Guard = NO_GUARD,
         **members: Any,
     ) -> Row:
-        """Move a row along one edge with a guarded update. `changes` are further
-        fields to set, `guard` is a further condition, and `members` are those of
-        the log record.
-
-        Raises IllegalTransition, or Conflict when the row changed since it was read.
-        Caller holds a transaction.
-        """
+        """Move a row along one edge with a guarded update. `changes` are further fields
+        to set, `guard` is a further condition, and `members` are those of the log
+        record. Raises IllegalTransition, or Conflict when the row changed since it was
+        read. Caller holds a transaction."""
         self.apply_many(
             [row], event, actor=actor, now=now, changes=changes, guard=guard, **members
         )
@@ -143,11 +140,9 @@ class Machine:
         **members: Any,
     ) -> None:
         """`apply` for many rows of the same status, with one statement per table.
-        `each` returns further log members of one row.
-
-        Raises IllegalTransition, or Conflict when any row changed since it was read.
-        Caller holds a transaction and, for more than one row, their locks.
-        """
+        `each` returns further log members of one row. Raises IllegalTransition, or
+        Conflict when any row changed since it was read. Caller holds a transaction and,
+        for more than one row, their locks."""
         if not rows:
             return
         edge = self.edge(rows[0].status, event)  # type: ignore[attr-defined]

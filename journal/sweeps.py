@@ -163,10 +163,8 @@ def run_each(
     """Call an operation, which opens its own transaction, for each of these subjects;
     return the sum of what it returns. One that fails is logged and left to the next
     sweep. With `must_repeat` the last error is raised after the others were handled,
-    for a task that is repeated only if it fails.
-
-    Raises what stops the whole sweep: a time limit, a restored database, a lost
-    connection."""
+    for a task that is repeated only if it fails. Raises what stops the whole sweep: a
+    time limit, a restored database, a lost connection."""
     total, failure = 0, None
     for subject in subjects:
         try:

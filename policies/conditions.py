@@ -111,11 +111,9 @@ class ConditionFacts:
 
 
 def compile_condition(text: str) -> Condition:
-    """Compile one expression to a condition.
-
-    Raises `InvalidCondition` for unknown names and functions, macros, types that do not
-    match, a result that is not a boolean, and more than 1,000 characters.
-    """
+    """Compile one expression to a condition. Raises `InvalidCondition` for unknown
+    names and functions, macros, types that do not match, a result that is not a
+    boolean, and more than 1,000 characters."""
     if len(text) > MAX_LENGTH:
         raise InvalidCondition(f"a condition has at most {MAX_LENGTH} characters")
     try:

@@ -131,10 +131,7 @@ def collect_facts(
     """The facts of this proposal. Every sum and count includes the proposal itself.
     `windows` holds the sums of other proposals, if the caller has read them; otherwise
     this takes a query. `plain` are those of `build_plain_facts`, if the caller has
-    built them.
-
-    Caller holds a transaction and the locks of `list_measures`.
-    """
+    built them. Caller holds a transaction and the locks of `list_measures`."""
     transactions.require_transaction("Collecting facts")
     definition = tools.load_definition(inputs.tool)
     return {
@@ -206,10 +203,8 @@ def recount_sums(
     now: datetime,
 ) -> dict[str, Any]:
     """Stored facts with their sums and counts computed again, this proposal included.
-    Counts of events stay as they were stored.
-
-    Caller holds a transaction and the locks of `list_measures`.
-    """
+    Counts of events stay as they were stored. Caller holds a transaction and the locks
+    of `list_measures`."""
     transactions.require_transaction("Counting anew")
     definition = tools.load_definition(inputs.tool)
     fresh = _compute_aggregates(document, definition, inputs, now)
@@ -305,10 +300,7 @@ def record_observations(
 
 def mark_effect_ran(proposal: str, *, at: datetime) -> None:
     """Record that the proposal's effect ran at this time, or may have. It then counts
-    in the windows that begin before `at`.
-
-    Caller holds a transaction.
-    """
+    in the windows that begin before `at`. Caller holds a transaction."""
     transactions.require_transaction("Counting an effect")
     writes.execute_write(
         _MARK_RAN,
@@ -319,10 +311,7 @@ def mark_effect_ran(proposal: str, *, at: datetime) -> None:
 
 def mark_effect_denied(proposal: str) -> None:
     """Record that a look-up or a person found that the effect never happened. It no
-    longer counts in any sum.
-
-    Caller holds a transaction.
-    """
+    longer counts in any sum. Caller holds a transaction."""
     transactions.require_transaction("Denying an effect")
     _select_weights([proposal]).update(counts=False, ran=False)
 
@@ -330,10 +319,7 @@ def mark_effect_denied(proposal: str) -> None:
 def release_many(proposals: Sequence[str]) -> None:
     """Take refused, withdrawn or expired proposals out of the sums. Events stay,
     because they did happen. An effect that may have run stays as well: refusing a
-    further attempt does not mean that it did not run.
-
-    Caller holds a transaction.
-    """
+    further attempt does not mean that it did not run. Caller holds a transaction."""
     transactions.require_transaction("Releasing observations")
     # guard: ran-weighs
     _select_weights(proposals).filter(counts=True, ran=False).update(counts=False)
@@ -342,10 +328,7 @@ def release_many(proposals: Sequence[str]) -> None:
 def restore_observations(proposal: str, *, at: datetime, ran_by: datetime) -> None:
     """Count a proposal again whose effect did not happen so far: it is retried until
     `ran_by`, or a look-up found that it ran then. `at` is the time at which the
-    revision's observations were recorded.
-
-    Caller holds a transaction.
-    """
+    revision's observations were recorded. Caller holds a transaction."""
     transactions.require_transaction("Restoring observations")
     _select_weights([proposal]).filter(at=at).update(counts=True, ran_by=ran_by)
 

@@ -58,12 +58,10 @@ def count_decimals(currency: str) -> int:
 
 
 def parse(text: object, currency: object, *, negative: bool = False) -> Money:
-    """Parse an amount, for example `parse("899.00", "USD")`.
-
-    Raises `InvalidMoney` for anything but a string, and for exponents, signs (except a
-    minus with `negative`), leading zeros, more decimals than the currency has, and
-    amounts above 2^53-1 minor units.
-    """
+    """Parse an amount, for example `parse("899.00", "USD")`. Raises `InvalidMoney` for
+    anything but a string, and for exponents, signs (except a minus with `negative`),
+    leading zeros, more decimals than the currency has, and amounts above 2^53-1 minor
+    units."""
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
         raise InvalidMoney("the currency must be three capital letters")
     if not isinstance(text, str):
@@ -79,9 +77,7 @@ def parse(text: object, currency: object, *, negative: bool = False) -> Money:
 
 def parse_minor(value: object, currency: object) -> Money:
     """An amount that is sent in minor units, for example `parse_minor(89900, "USD")`.
-
-    Raises `InvalidMoney` for anything but a whole number from 0 to `MAX_MINOR`.
-    """
+    Raises `InvalidMoney` for anything but a whole number from 0 to `MAX_MINOR`."""
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
         raise InvalidMoney("the currency must be three capital letters")
     if isinstance(value, bool) or not isinstance(value, int):

@@ -66,11 +66,8 @@ class PersonChange:
 
 @operation(writes="Person", logs="person.added")
 def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
-    """Add a person with one role.
-
-    Raises InvalidInput for a weak password or an invalid mail address, and Conflict for
-    a user name or a mailbox that another account has.
-    """
+    """Add a person with one role. Raises InvalidInput for a weak password or an invalid
+    mail address, and Conflict for a user name or a mailbox that another account has."""
     _check_password(newcomer.password)
     ceiling = newcomer.ceiling
     _check_email(Person(username=newcomer.username, email=newcomer.email))
@@ -94,11 +91,9 @@ def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
 @operation(writes="Person", logs="person.changed")
 def change_person(person: Person, change: PersonChange, *, by: Person) -> Person:
     """Give a person another role, ceiling or mail address. It takes effect on their
-    next decision, and on the check before an effect that they approved.
-
-    Raises NotPermitted for anyone but an administrator, and for administrators who
-    change their own role or ceiling; InvalidInput and Conflict as `add_person`.
-    """
+    next decision, and on the check before an effect that they approved. Raises
+    NotPermitted for anyone but an administrator, and for administrators who change
+    their own role or ceiling; InvalidInput and Conflict as `add_person`."""
     check_administrator(by)
     if not change.names:
         raise InvalidInput(
@@ -144,10 +139,8 @@ def _describe_change(change: PersonChange) -> dict[str, str]:
 @operation(writes="Person", logs="person.password_set")
 def set_password(person: Person, password: str, *, by: Person) -> None:
     """Set a new password. It ends every session and personal token of the person.
-
     Raises NotPermitted for anyone but an administrator, and InvalidInput for a weak
-    password.
-    """
+    password."""
     check_administrator(by)
     _check_password(password, person)
     person.set_password(password)

@@ -104,13 +104,10 @@ def activate_version(
     shown: ShownVersions | None = None,
 ) -> PolicyVersion:
     """Activate a draft, retire the version before it, and add its tools. The log record
-    says what the new version asks less for.
-
-    Raises NotFound, NotPermitted for anyone but an administrator, PolicyViolation for
-    the author, StaleVersion when the draft or the active version is not the one in
-    `shown`, and InvalidPolicy when the document fails today's checks or too few people
-    are admitted to decide what it asks for.
-    """
+    says what the new version asks less for. Raises NotFound, NotPermitted for anyone
+    but an administrator, PolicyViolation for the author, StaleVersion when the draft or
+    the active version is not the one in `shown`, and InvalidPolicy when the document
+    fails today's checks or too few people are admitted to decide what it asks for."""
     check_administrator(by)
     locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()

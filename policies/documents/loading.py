@@ -48,13 +48,11 @@ def parse_document(
     further: DocumentCheck = lambda _: (),
 ) -> Document:
     """Parse and check a document. `${NAME}` in any text is replaced from `variables`;
-    `further` are additional checks of the parsed document.
-
-    Raises `InvalidPolicy` for text that is not strict YAML, an unset variable, an
-    unknown field, a floor below its profile, fewer people than a tier needs, and any
-    name or condition that does not match the rest of the document. It reports the
-    errors of all stages together, each with its line in the text.
-    """
+    `further` are additional checks of the parsed document. Raises `InvalidPolicy` for
+    text that is not strict YAML, an unset variable, an unknown field, a floor below its
+    profile, fewer people than a tier needs, and any name or condition that does not
+    match the rest of the document. It reports the errors of all stages together, each
+    with its line in the text."""
     data, lines = _read_text(source) if isinstance(source, str) else (source, {})
     unset: list[FieldError] = []
     data = _substitute_variables(data, _Variables(variables or {}, unset))
@@ -69,10 +67,8 @@ def parse_document(
 
 def restore_document(data: Mapping[str, Any]) -> Document:
     """Parse stored data without the checks of a new document, so that a check that a
-    later release adds cannot break the active policy.
-
-    Raises `InvalidPolicy` for data that no release stored.
-    """
+    later release adds cannot break the active policy. Raises `InvalidPolicy` for data
+    that no release stored."""
     try:
         return Document.model_validate(data)
     except ValidationError as error:
