@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from journal import canonical
-from journal.errors import DomainError
 from journal.statements import Statement
 
 from .choices import Risk
@@ -28,11 +27,6 @@ ACTIVE_COLUMN = """
 """
 _ACTIVE = Statement(f"SELECT {ACTIVE_COLUMN}")
 _CACHE_SIZE = 16  # versions: the active one, and retired ones that old requests name
-
-
-class NoActivePolicy(DomainError, code="server", status=503):
-    """No policy is active, so nothing may be done. Nothing was recorded.
-    Two administrators must activate one."""
 
 
 class _RecentCache(OrderedDict[Any, Any]):
@@ -69,14 +63,6 @@ def load_policy(version_id: int, digest: str) -> PolicyVersion:
     return _versions.keep(
         (version_id, digest), lambda: PolicyVersion.objects.get(pk=version_id)
     )
-
-
-def load_active_policy() -> PolicyVersion:
-    """The active policy version. Raises `NoActivePolicy`."""
-    version = find_active_policy()
-    if version is None:
-        raise NoActivePolicy
-    return version
 
 
 @cache

@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from policies import amounts, calendars, money
+from policies import active, amounts, calendars, money
 from policies.documents import Document, parse_document
 from policies.evaluation import Evaluation, build_blocked_evaluation, evaluate
+from policies.models import PolicyVersion
 
 POLICY = Path(__file__).resolve().parents[2] / "demo" / "policy.yaml"
 VARIABLES = {"STORE_URL": "http://127.0.0.1:8010"}
@@ -183,3 +184,10 @@ def judge(
 
 def ids(evaluation: Evaluation) -> set[str]:
     return {rule.id for rule in evaluation.rules}
+
+
+def load_active_policy() -> PolicyVersion:
+    """The active policy version, which there must be."""
+    version = active.find_active_policy()
+    assert version is not None
+    return version

@@ -16,7 +16,7 @@ from policies.documents import InvalidPolicy, parse_document
 from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
-from tests.policies import builders
+from tests.policies import builders, store
 from tests.policies.builders import SAFE, rule
 
 INTERNALS = re.compile(
@@ -207,7 +207,7 @@ def test_names_of_policies_classes_and_queues_take_both_strokes() -> None:
 @pytest.mark.django_db
 def test_what_an_earlier_release_stored_is_read_back_as_it_was(gate: Gate) -> None:
     """Its checks were fewer: what new documents may not say rules on."""
-    version = active.load_active_policy()
+    version = store.load_active_policy()
     old = {**version.document}
     old["tools"] = {k: {**v} for k, v in old["tools"].items()}
     old["tools"]["look"]["profile"] = {"reversible": True, "blast_radius": 1}
