@@ -69,6 +69,10 @@ def _say(direction: Direction, what: str, how: str) -> PolicyChange:
     return PolicyChange(direction, f"{sentence}: {how}." if how else f"{sentence}.")
 
 
+def _less_if(less: object) -> Direction:
+    return Direction.LESS if less else Direction.MORE
+
+
 def _list_rule_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
     old = {rule.id: rule for rule in before.rules}
     new = {rule.id: rule for rule in after.rules}
@@ -155,7 +159,7 @@ def compare_conditions(old: str, new: str) -> Direction:
     for (sign, before), (_, after) in pairs:
         if float(before) != float(after):
             rarer = (float(after) > float(before)) is sign.startswith(">")
-            directions.add(Direction.LESS if rarer else Direction.MORE)
+            directions.add(_less_if(rarer))
     return directions.pop() if len(directions) == 1 else Direction.MAYBE_LESS
 
 
@@ -169,14 +173,10 @@ def _compare_demands(old: Then, new: Then) -> Iterator[Direction]:
         (old.reason, new.reason),
         (old.step_up, new.step_up),
     ]
-    directions = {
-        Direction.LESS if now < was else Direction.MORE
-        for was, now in ranks
-        if was != now
-    }
+    directions = {_less_if(now < was) for was, now in ranks if was != now}
     if old.timeout != new.timeout:
         shorter = new.timeout and (not old.timeout or new.timeout < old.timeout)
-        directions.add(Direction.MORE if shorter else Direction.LESS)
+        directions.add(_less_if(not shorter))
     roles = [then.step.role if then.step else "" for then in (old, new)]
     rest = (old.queue, old.flag) != (new.queue, new.flag)
     if rest or (all(roles) and roles[0] != roles[1]):
@@ -191,9 +191,8 @@ def _rank_risk(risk: Risk | None) -> int:
 def _list_tool_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
     for name, old in before.tools.items():
         if name not in after.tools:
-            yield _say(
-                Direction.MORE, f"Tool {name}", "it is removed, so it is blocked"
-            )
+            how = "it is removed, so it is blocked"
+            yield _say(Direction.MORE, f"Tool {name}", how)
         elif after.tools[name] != old:
             yield from _compare_tools(before, after, old, after.tools[name])
     for name in after.tools:
@@ -230,14 +229,10 @@ def _compare_tools(
 def _compare_floors(
     what: str, old: ToolDefinition | EffectClass, new: ToolDefinition | EffectClass
 ) -> Iterator[PolicyChange]:
-    for name, was, now in (
-        ("floor", old.base, new.base),
-        ("risk", old.risk, new.risk),
-    ):
+    pairs = (("floor", old.base, new.base), ("risk", old.risk, new.risk))
+    for name, was, now in pairs:
         if was != now:
-            less = now.rank < was.rank
-            direction = Direction.LESS if less else Direction.MORE
-            yield _say(direction, what, f"{name} {was} → {now}")
+            yield _say(_less_if(now.rank < was.rank), what, f"{name} {was} → {now}")
 
 
 def _compare_classes(
@@ -251,9 +246,9 @@ def _compare_classes(
     if old.when != new.when:
         yield _say(Direction.MAYBE_LESS, what, "other calls belong to it")
     if old.requires_reason != new.requires_reason:
-        direction = _compare_flags(old.requires_reason, new.requires_reason)
         pair = old.requires_reason, new.requires_reason
-        yield _say(direction, what, f"requires_reason {_format_pair(*pair)}")
+        how = f"requires_reason {_format_pair(*pair)}"
+        yield _say(_compare_flags(*pair), what, how)
     if old.profile != new.profile:
         yield _say(Direction.CHANGED, what, "profile has another value")
 
@@ -266,7 +261,7 @@ def _compare_steps(
     fewer = _count_people(new) < _count_people(old)
     fewer = fewer or _count_people(new, "supervisor") < _count_people(old, "supervisor")
     how = f"{_format_steps(old)} → {_format_steps(new)}"
-    yield _say(Direction.LESS if fewer else Direction.MORE, what, how)
+    yield _say(_less_if(fewer), what, how)
 
 
 def _count_people(steps: Iterable[StepSpec], role: str = "") -> int:
@@ -275,38 +270,33 @@ def _count_people(steps: Iterable[StepSpec], role: str = "") -> int:
 
 def _compare_flags(old: Any, new: Any) -> Direction:
     """For parts that ask for something where they are there."""
-    return Direction.MORE if new and not old else Direction.LESS
+    return _less_if(old or not new)
 
 
 def _compare_sets(old: Any, new: Any) -> Direction:
     """For lists of which each element asks for something."""
-    gone = [element for element in old if element not in new]
-    return Direction.LESS if gone else Direction.MORE
+    return _less_if([element for element in old if element not in new])
 
 
 def _compare_permits(old: Any, new: Any) -> Direction:
     """For parts that allow something where they are there."""
     if old is None or new is None:
-        return Direction.LESS if old is None else Direction.MORE
+        return _less_if(old is None)
     return Direction.MAYBE_LESS
 
 
 def _compare_caps(old: Any, new: Any) -> Direction:
     """For figures of which a larger one allows more, and none or 0 allows anything."""
-    return Direction.LESS if not new or (old and new > old) else Direction.MORE
+    return _less_if(not new or (old and new > old))
 
 
 def _compare_spans(old: Any, new: Any) -> Direction:
     """For times in which something stays possible."""
-    return (
-        Direction.LESS
-        if old is not None and (not new or new > old)
-        else (Direction.MORE if old is not None else Direction.MAYBE_LESS)
-    )
+    return Direction.MAYBE_LESS if old is None else _less_if(not new or new > old)
 
 
 def _compare_edits(old: Any, new: Any) -> Direction:
-    return Direction.LESS if new == "alone" else Direction.MORE
+    return _less_if(new == "alone")
 
 
 _TOOL_PARTS = {
@@ -356,9 +346,8 @@ def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyCha
         pair = before.verifiers.get(queue, []), after.verifiers.get(queue, [])
         if pair[0] != pair[1]:
             direction = _compare_sets(*pair)
-            how = "a verifier is left out" if direction is Direction.LESS else ""
-            how = how or "a verifier is added"
-            yield _say(direction, f"Queue {queue}", how)
+            what = "left out" if direction is Direction.LESS else "added"
+            yield _say(direction, f"Queue {queue}", f"a verifier is {what}")
     for name in sorted(set(after.free_form) - set(before.free_form)):
         how = "a call that no page can show in full escalates; it was blocked before"
         yield _say(Direction.LESS, f"Tool {name}", how)
@@ -405,9 +394,8 @@ def _compare_levels(
     for risk in Risk:
         was, now = old.get(risk, 0), new.get(risk, 0)
         if was != now:
-            direction = Direction.LESS if now < was else Direction.MORE
             figures = f"{write(was)} → {write(now)}"
-            yield _say(direction, f"{what} at {risk} risk", figures)
+            yield _say(_less_if(now < was), f"{what} at {risk} risk", figures)
 
 
 def _format_seconds(seconds: float) -> str:

@@ -31,10 +31,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by, who = (
-            lookups.load_person(options["by"]),
-            lookups.load_person(options["username"]),
-        )
+        by = lookups.load_person(options["by"])
+        who = lookups.load_person(options["username"])
         role = options["role"]
         try:
             change = people.PersonChange(

@@ -29,10 +29,8 @@ class Command(BaseCommand):
         parser.add_argument("--generate", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by, who = (
-            lookups.load_person(options["by"]),
-            lookups.load_person(options["username"]),
-        )
+        by = lookups.load_person(options["by"])
+        who = lookups.load_person(options["username"])
         made = secrets.token_urlsafe(MADE_BYTES) if options["generate"] else ""
         try:
             people.set_password(who, made or read_password(), by=by)
