@@ -37,8 +37,8 @@ json_values = st.recursive(
 
 
 def vectors(shared: Any, name: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(shared(f"vectors/{name}").read_text())
-    return found
+    cases: list[dict[str, str]] = json.loads(shared(f"vectors/{name}").read_text())
+    return cases
 
 
 def outcome(raw: bytes) -> str:

@@ -10,7 +10,7 @@ from journal import ids
 def test_each_is_new_and_has_its_shape() -> None:
     made = {ids.new("p") for _ in range(100)}
     assert len(made) == 100
-    assert all(ids.is_id(one, "p") for one in made)
+    assert all(ids.is_id(pk, "p") for pk in made)
 
 
 NOUGHTS = "0" * 20

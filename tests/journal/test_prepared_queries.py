@@ -32,9 +32,9 @@ AGENT, ID, IDS = "riley", Parameter("pk"), Parameter("ids")
 
 @pytest.fixture
 def asked(gate: Gate) -> list[Proposal]:
-    found = [propose(gate.agent, customer=f"C-{n}") for n in range(3)]
-    decide(found[0].request, gate.rita)
-    return found
+    proposals = [propose(gate.agent, customer=f"C-{n}") for n in range(3)]
+    decide(proposals[0].request, gate.rita)
+    return proposals
 
 
 def state(row: Any) -> Any:
@@ -82,9 +82,9 @@ QUERIES: dict[str, Build] = {
 def test_it_finds_what_the_orm_finds(asked: list[Proposal], name: str) -> None:
     query = PreparedQuery(lambda: QUERIES[name](ID))
     for proposal in asked:
-        found = query.fetch_all(pk=proposal.pk)
+        rows = query.fetch_all(pk=proposal.pk)
         expected = list(QUERIES[name](proposal.pk))
-        assert [state(one) for one in found] == [state(one) for one in expected]
+        assert [state(row) for row in rows] == [state(row) for row in expected]
     assert query.fetch_all(pk="p-none") == []
 
 
@@ -92,7 +92,7 @@ def test_one_text_for_lists_of_any_length(asked: list[Proposal]) -> None:
     query = PreparedQuery(
         lambda: Proposal.objects.filter(pk__any=IDS).order_by("created_at")
     )
-    keys = [one.pk for one in asked]
+    keys = [proposal.pk for proposal in asked]
     for count in range(4):
         assert query.fetch_all(ids=keys[:count]) == asked[:count]
     of_foreign_key = PreparedQuery(
@@ -128,17 +128,17 @@ def test_one_or_none_or_the_only_one(asked: list[Proposal]) -> None:
 
 def test_a_row_is_built_from_the_columns_of_its_model(asked: list[Proposal]) -> None:
     request, tool = ModelColumns(ApprovalRequest, "r"), ModelColumns(Tool, "t")
-    found = Statement(
+    statement = Statement(
         f"SELECT {request.text}, {tool.text} FROM reviews_approvalrequest AS r"
         " LEFT JOIN policies_tool AS t ON t.name = %(tool)s"
         " WHERE r.proposal_id = %(pk)s"
     )
     expected = ApprovalRequest.objects.get(proposal=asked[0].pk)
-    row = found.fetch_one(pk=asked[0].pk, tool="pay")
+    row = statement.fetch_one(pk=asked[0].pk, tool="pay")
     assert state(request.build_row(row[: request.count])) == state(expected)
     known = Tool.objects.get(name="pay")
     assert state(tool.build_row(row[request.count :])) == state(known)
-    row = found.fetch_one(pk=asked[0].pk, tool="none")
+    row = statement.fetch_one(pk=asked[0].pk, tool="none")
     assert tool.build_row(row[request.count :]) is None
     assert Queue.objects.filter(pk=expected.queue_id).exists()
 
@@ -156,8 +156,8 @@ class TestUpdate:
         two = NOON + timedelta(hours=2)
         assert delay.execute(before=two, wait=timedelta(minutes=1)) == 2
         assert delay.execute(before=NOON, wait=timedelta(minutes=1)) == 0
-        found = Heartbeat.objects.filter(name__in="abc").order_by("name")
-        assert [one.at - NOON for one in found] == [
+        beats = Heartbeat.objects.filter(name__in="abc").order_by("name")
+        assert [beat.at - NOON for beat in beats] == [
             timedelta(minutes=1),
             timedelta(hours=1, minutes=1),
             timedelta(hours=2),

@@ -132,11 +132,11 @@ def test_an_update_sets_only_the_rows_in_hand() -> None:
     writes.insert_rows(rows)
     changes = {"status": "sent", "at": AT, "raw": b"\\x", "parent": rows[2]}
     writes.update_rows(rows[:2], changes, source="new")
-    found = list(PARCELS.order_by("pk"))
-    assert [one.status for one in found] == ["sent", "sent", "new"]
-    assert [one.at for one in found] == [AT, AT, None]
-    assert [one.parent_id for one in found] == [rows[2].pk, rows[2].pk, None]
-    assert bytes(found[0].raw) == b"\\x"
+    stored = list(PARCELS.order_by("pk"))
+    assert [row.status for row in stored] == ["sent", "sent", "new"]
+    assert [row.at for row in stored] == [AT, AT, None]
+    assert [row.parent_id for row in stored] == [rows[2].pk, rows[2].pk, None]
+    assert bytes(stored[0].raw) == b"\\x"
 
 
 @pytest.mark.parametrize("count", [1, 3])

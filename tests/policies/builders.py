@@ -54,10 +54,10 @@ DOCUMENT: dict[str, Any] = {
 
 def data(changes: Mapping[str, Any] | None = None, **tool: Any) -> dict[str, Any]:
     """The small policy with `changes` to the document and `tool` parts replaced."""
-    found = deepcopy({**DOCUMENT, **(changes or {})})
+    document = deepcopy({**DOCUMENT, **(changes or {})})
     if tool:
-        found["tools"]["pay"].update(deepcopy(tool))
-    return found
+        document["tools"]["pay"].update(deepcopy(tool))
+    return document
 
 
 def document(changes: Mapping[str, Any] | None = None, **tool: Any) -> Document:

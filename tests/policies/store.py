@@ -98,8 +98,8 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 @cache
 def _load_once(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(path.read_text())
-    return found
+    data: dict[str, Any] = yaml.safe_load(path.read_text())
+    return data
 
 
 @cache
@@ -139,7 +139,7 @@ def facts(
     definition = document.tools[tool]
     given = {**ARGS[tool], **(args or {})}
     moved = amounts.list_amounts(definition, given)
-    amount = money.combine_amounts([one.money for one in moved], document.currency)
+    amount = money.combine_amounts([part.money for part in moved], document.currency)
     refunded = [*earlier, amount.minor] if amount else []
     refunds = ("refunds_by_customer", "refunds_by_order")
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}

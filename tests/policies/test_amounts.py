@@ -41,8 +41,8 @@ def test_the_amount_is_read_from_the_arguments():
 
 
 def test_every_amount_that_is_there_is_read():
-    found = amounts.list_amounts(two().tools["pay"], fee("1.50", "EUR"))
-    assert found == [("amount", Money(89900, "USD")), ("fee", Money(150, "EUR"))]
+    moving = amounts.list_amounts(two().tools["pay"], fee("1.50", "EUR"))
+    assert moving == [("amount", Money(89900, "USD")), ("fee", Money(150, "EUR"))]
 
 
 def test_all_amounts_together_are_no_more_than_one_can_be():
@@ -90,7 +90,8 @@ def order(*declared, **parts):
 
 def moved(tool, args, before=None):
     return [
-        (name, str(one)) for name, one in amounts.list_amounts(tool, args, before or {})
+        (name, str(amount))
+        for name, amount in amounts.list_amounts(tool, args, before or {})
     ]
 
 
@@ -126,11 +127,11 @@ def test_amounts_stand_deeper_in_lists_of_lists_and_alone():
         {"path": "items[*].extras[*].cost", "currency": "items[*].currency"},
         {"path": "tips[*]", "currency": "currency"},
     ]
-    declared = [{**one, "absent": "none"} for one in declared]
+    declared = [{**amount, "absent": "none"} for amount in declared]
     item = {"price": "1.00", "currency": "EUR", "extras": [{"cost": "0.10"}, {}]}
     args = {"items": [{"price": "9.00"}, item], "shipping": {"cost": "4.00"}}
     args |= {"tips": ["0.50", "0.60"], "currency": "USD"}
-    assert [said for _, said in moved(order(*declared).tools["pay"], args)] == [
+    assert [text for _, text in moved(order(*declared).tools["pay"], args)] == [
         "4.00 USD",
         "0.10 EUR",
         "0.50 USD",
@@ -147,8 +148,8 @@ def test_what_is_no_money_in_a_list_is_refused_with_its_place():
         {"price": "1.00", "currency": "USD", "quantity": -1},
     ]
     wrong = {
-        one["path"]: one["message"]
-        for one in amounts.list_errors(tool, {"items": items})
+        error["path"]: error["message"]
+        for error in amounts.list_errors(tool, {"items": items})
     }
     assert list(wrong) == [f"args.items[{n}].price" for n in (1, 2, 3)]
     assert "decimals" in wrong["args.items[1].price"]
@@ -208,10 +209,10 @@ LEFT = {"order_total": 89900, "order_total_currency": "USD"}
     [{}, {"amount": None}, {"currency": "USD"}, {"amount": None, "currency": "USD"}],
 )
 def test_an_amount_that_is_left_out_is_everything_where_the_policy_says_so(args):
-    ((name, found),) = amounts.list_amounts(refund(), args)
+    ((name, whole),) = amounts.list_amounts(refund(), args)
     assert name == "amount"
-    assert found.is_whole
-    assert found.minor > money.MAX_MINOR
+    assert whole.is_whole
+    assert whole.minor > money.MAX_MINOR
     assert amounts.list_absent_wholes(refund(), args) == {"amount": money.WHOLE}
     assert amounts.list_amounts(refund(absent="none"), args) == []
     assert list(amounts.list_errors(refund(), args)) == []
@@ -242,8 +243,8 @@ def test_an_empty_list_and_an_element_without_a_price_are_left_out_as_well(items
     listed = {"type": "array", "items": {**ITEM, "required": []}}
     schema = {**SCHEMA, "properties": {"items": listed}}
     every = order({**PRICE, "absent": "all"}, schema=schema).tools["pay"]
-    found = [one.money for one in amounts.list_amounts(every, {"items": items})]
-    assert money.combine_amounts(found, "USD") == Money(money.WHOLE, "USD")
+    counted = [amount.money for amount in amounts.list_amounts(every, {"items": items})]
+    assert money.combine_amounts(counted, "USD") == Money(money.WHOLE, "USD")
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,10 @@ def test_every_place_of_a_document_is_looked_at(listed: Any) -> None:
     pay |= {"verifiers": [HERE], "reader": HERE, "dry_run": HERE}
     pay["look_up"] = {"path": "tests.worlds.find"}
     document["verifiers"] = {"money": [HERE]}
-    found = {path for path, _ in callables.list_problems(parse_document(document))}
+    paths = {path for path, _ in callables.list_problems(parse_document(document))}
     places = ("verifiers.0", "reader", "dry_run", "look_up", "executor")
-    assert {f"tools.pay_queryable.{place}" for place in places} <= found
-    assert "verifiers.money.0" in found
+    assert {f"tools.pay_queryable.{place}" for place in places} <= paths
+    assert "verifiers.money.0" in paths
 
 
 def test_it_is_refused_when_saved_and_when_put_in_force(
@@ -81,8 +81,8 @@ def test_it_is_refused_when_saved_and_when_put_in_force(
         versions.save_draft(
             text_or_mapping=factories.document_of_tests(), author=gate.adam
         )
-    said = {error["path"]: error["message"] for error in refused.value.errors}
-    assert said["tools.look.executor"] == callables.NOT_LISTED_TEXT.format(PATH)
+    messages = {error["path"]: error["message"] for error in refused.value.errors}
+    assert messages["tools.look.executor"] == callables.NOT_LISTED_TEXT.format(PATH)
     with pytest.raises(InvalidPolicy):
         versions.activate_version(version_id=draft.pk, by=gate.alma)
     assert PolicyVersion.objects.count() == 2

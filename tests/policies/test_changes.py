@@ -17,8 +17,8 @@ LESS, MAYBE, CHANGED, MORE = Direction
 def compare(change: Any) -> list[tuple[str, str]]:
     before, after = factories.document_of_tests(), factories.document_of_tests()
     change(after)
-    found = changes.list_changes(parse_document(before), parse_document(after))
-    return [(one.direction, one.text) for one in found]
+    listed = changes.list_changes(parse_document(before), parse_document(after))
+    return [(entry.direction, entry.text) for entry in listed]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def set_in(*path: str, to: Any) -> Any:
 def test_each_part_says_its_direction(
     change: Any, direction: Direction, names: str
 ) -> None:
-    found = compare(change)
-    assert (found[0][0], names in found[0][1]) == (direction, True), found
+    listed = compare(change)
+    assert (listed[0][0], names in listed[0][1]) == (direction, True), listed
 
 
 @pytest.mark.parametrize(

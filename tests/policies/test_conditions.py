@@ -92,9 +92,9 @@ def test_it_knows_what_it_reads_and_what_it_tests():
     text = """ "a" in args && args.a > 1 && sum["x"] > 1 && 'args.b' != tool
         // args.c
         && clock.hour > 1 """
-    found = compile_condition(text)
-    assert found.reads == {("args", "a"), ("sum", "x"), ("clock", "hour")}
-    assert found.tested == {("args", "a")}
+    condition = compile_condition(text)
+    assert condition.reads == {("args", "a"), ("sum", "x"), ("clock", "hour")}
+    assert condition.tested == {("args", "a")}
 
 
 def test_an_evaluation_takes_microseconds():

@@ -20,12 +20,15 @@ HEAVY = {"reversible": False, "blast_radius": 4}
 def test_without_rules_the_floor_is_the_tier():
     assert judge(builders.document()).tier is Tier.AUTO
     assert judge(builders.document()).rules == ()
-    told = "always reported to supervisors."
+    reported = "always reported to supervisors."
     asked = "approval is always required."
-    for risk, tier, said in (("medium", "notify", told), ("high", "approve", asked)):
-        found = judge(builders.document(risk=risk))
-        assert found.tier == tier
-        assert found.rules == (AppliedRule("tool.floor", f"Pay: {said}", tier),)
+    for risk, tier, text in (
+        ("medium", "notify", reported),
+        ("high", "approve", asked),
+    ):
+        outcome = judge(builders.document(risk=risk))
+        assert outcome.tier == tier
+        assert outcome.rules == (AppliedRule("tool.floor", f"Pay: {text}", tier),)
 
 
 def test_every_rule_that_holds_applies_and_the_strictest_wins():
@@ -35,18 +38,18 @@ def test_every_rule_that_holds_applies_and_the_strictest_wins():
         rule("a.mid", tier="approve", reason=True, timeout="5m"),
         rule("d.not", when="args.amount > 9999", block=True),
     )
-    found = judge(document)
-    assert found.tier is Tier.ESCALATE
-    assert [r.id for r in found.rules] == ["c.high", "a.mid", "b.low"]
-    assert [r.effect for r in found.rules] == [
+    outcome = judge(document)
+    assert outcome.tier is Tier.ESCALATE
+    assert [r.id for r in outcome.rules] == ["c.high", "a.mid", "b.low"]
+    assert [r.effect for r in outcome.rules] == [
         "escalate, queue other",
         "approve, shorter time-out, reason",
         "notify, flag seen",
     ]
-    assert found.queue == "other"
-    assert found.requires_reason
-    assert found.timeout == 300
-    assert found.flags == ("seen",)
+    assert outcome.queue == "other"
+    assert outcome.requires_reason
+    assert outcome.timeout == 300
+    assert outcome.flags == ("seen",)
 
 
 def test_the_queue_is_the_strictest_rules():
@@ -86,9 +89,9 @@ def test_a_tool_may_ask_for_more_people():
 
 
 def test_a_raised_risk_brings_its_own_floor():
-    found = judge(ruled(rule(risk="critical")))
-    assert (found.risk, found.tier) == ("critical", "escalate")
-    assert found.step_up
+    outcome = judge(ruled(rule(risk="critical")))
+    assert (outcome.risk, outcome.tier) == ("critical", "escalate")
+    assert outcome.step_up
     assert judge(ruled(rule(risk="low"), risk="high")).risk == "high"
 
 
@@ -111,9 +114,11 @@ def test_recall_is_by_risk_and_not_for_two_people_on_a_critical_effect():
     assert judge(builders.document(recall, risk="low", floor="approve")).recall == 5
     assert judge(builders.document(recall, risk="high")).recall == 10
     assert judge(builders.document(recall, risk="critical")).recall == 0
-    one = {"escalate": [{"role": "supervisor", "required": 2}], "approve": [
+    steps = {"escalate": [{"role": "supervisor", "required": 2}], "approve": [
         {"role": "supervisor", "required": 1}]}  # fmt: skip
-    lone = builders.document({**recall, "steps": one}, risk="critical", floor="approve")
+    lone = builders.document(
+        {**recall, "steps": steps}, risk="critical", floor="approve"
+    )
     assert judge(lone).recall == 30
 
 
@@ -123,28 +128,28 @@ def test_a_rule_that_cannot_be_evaluated_blocks_by_name():
         rule("a.bad", when="1 / (args.amount - args.amount) > 1", tier="notify"),
         rule("b.good", tier="approve"),
     )
-    found = judge(document)
-    assert found.tier is Tier.BLOCK
-    assert ids(found) == {"policy.error", "b.good"}
-    assert "a.bad" in found.rules[0].text
-    assert found.rules[0].blocks
-    assert found.queue == ""
+    outcome = judge(document)
+    assert outcome.tier is Tier.BLOCK
+    assert ids(outcome) == {"policy.error", "b.good"}
+    assert "a.bad" in outcome.rules[0].text
+    assert outcome.rules[0].blocks
+    assert outcome.queue == ""
 
 
 @pytest.mark.parametrize("missing", sorted(builders.facts()))
 def test_a_missing_fact_never_opens_the_gate(missing):
     document = ruled(rule(when="args.amount > 5000 && sum.paid > 1", tier="approve"))
     facts = {k: v for k, v in builders.facts().items() if k != missing}
-    found = evaluation.evaluate(document, document.tools["pay"], facts)
+    outcome = evaluation.evaluate(document, document.tools["pay"], facts)
     needed = {"args", "money", "uncertain"}
-    assert (found.tier is Tier.BLOCK) is (missing in needed)
-    assert missing not in needed or ids(found) == {"policy.error"}
+    assert (outcome.tier is Tier.BLOCK) is (missing in needed)
+    assert missing not in needed or ids(outcome) == {"policy.error"}
 
 
 def test_what_goes_wrong_is_logged_without_its_text(caplog):
     document = builders.document()
-    found = evaluation.evaluate(document, document.tools["pay"], {"args": "secret"})
-    assert found.tier is Tier.BLOCK
+    outcome = evaluation.evaluate(document, document.tools["pay"], {"args": "secret"})
+    assert outcome.tier is Tier.BLOCK
     assert "secret" not in caplog.text
     assert "policy evaluation failed" in caplog.text
 
@@ -153,16 +158,16 @@ def test_what_goes_wrong_is_logged_without_its_text(caplog):
 def test_an_unresolved_key_blocks(keys):
     reader = {"kind": "webhook", "url": "http://a.example/r"}
     document = builders.document(reader=reader, keys=["customer"])
-    found = judge(document, keys=keys)
-    assert found.tier is Tier.BLOCK
-    assert ids(found) == {"key.unresolved"}
+    outcome = judge(document, keys=keys)
+    assert outcome.tier is Tier.BLOCK
+    assert ids(outcome) == {"key.unresolved"}
     assert judge(document, keys={"customer": "C"}).tier is Tier.AUTO
 
 
 def test_a_currency_that_the_rules_do_not_count_in_escalates():
-    found = judge(builders.document(), args={"currency": "EUR"})
-    assert found.tier is Tier.ESCALATE
-    assert ids(found) == {"money.unknown_currency"}
+    outcome = judge(builders.document(), args={"currency": "EUR"})
+    assert outcome.tier is Tier.ESCALATE
+    assert ids(outcome) == {"money.unknown_currency"}
     mixed = judge(builders.document(), other_currencies={"paid": ["EUR"]})
     assert ids(mixed) == {"money.unknown_currency"}
     assert judge(builders.document(), other_currencies={"paid": []}).tier is Tier.AUTO
@@ -170,18 +175,18 @@ def test_a_currency_that_the_rules_do_not_count_in_escalates():
 
 @pytest.mark.parametrize("uncertain", [0.001, 0.5, 1, 1.0, True])
 def test_uncertainty_needs_at_least_approval(uncertain):
-    found = judge(builders.document(), uncertain=uncertain)
-    assert found.tier is Tier.APPROVE
-    assert ids(found) == {"agent.uncertain"}
+    outcome = judge(builders.document(), uncertain=uncertain)
+    assert outcome.tier is Tier.APPROVE
+    assert ids(outcome) == {"agent.uncertain"}
     escalated = judge(builders.document(risk="critical"), uncertain=uncertain)
     assert escalated.tier is Tier.ESCALATE
 
 
 def test_self_modification_needs_at_least_approval():
     profile = {**SAFE, "self_modifying": True}
-    found = judge(builders.document(profile=profile, floor="approve"))
-    assert ids(found) == {"tool.self_modifying"}
-    assert found.tier is Tier.APPROVE
+    outcome = judge(builders.document(profile=profile, floor="approve"))
+    assert ids(outcome) == {"tool.self_modifying"}
+    assert outcome.tier is Tier.APPROVE
 
 
 @pytest.mark.parametrize(
@@ -198,9 +203,9 @@ def test_what_nobody_can_inspect_is_not_for_a_person_to_approve(risk, tier):
     opened["additionalProperties"] = True
     hidden = judge(builders.document(schema=opened, risk=risk), args={"x": {}})
     wordless = judge(builders.document(effect="", risk=risk))
-    for found in (hidden, wordless):
-        assert found.tier == tier
-        assert "unreviewable" in ids(found)
+    for outcome in (hidden, wordless):
+        assert outcome.tier == tier
+        assert "unreviewable" in ids(outcome)
     assert "declare" in hidden.rules[0].text
     assert "unreviewable" not in ids(judge(builders.document(schema=opened, risk=risk)))
 
@@ -247,7 +252,8 @@ def test_a_class_is_chosen_before_any_rule():
 
 def test_what_matches_no_class_takes_the_strictest():
     forms = [
-        {**one, "when": {"argument": "to", "one_of": [one["name"]]}} for one in CLASSES
+        {**effect_class, "when": {"argument": "to", "one_of": [effect_class["name"]]}}
+        for effect_class in CLASSES
     ]
     document = builders.document(classes=forms[::-1], risk="high", profile=HEAVY)
     assert judge(document, args={"to": "someone"}).effect_class == "theirs"
@@ -263,19 +269,19 @@ def test_a_tool_may_ask_for_a_reason_or_only_for_a_rationale():
 # Snapshots.
 @pytest.mark.parametrize("tool", sorted(store.ARGS))
 def test_an_evaluation_survives_being_stored(tool):
-    found = store.judge(tool, uncertain=1.0, unattended=True)
-    stored = json.loads(json.dumps(found.as_json()))
-    assert Evaluation.from_json(stored) == found
+    outcome = store.judge(tool, uncertain=1.0, unattended=True)
+    stored = json.loads(json.dumps(outcome.as_json()))
+    assert Evaluation.from_json(stored) == outcome
 
 
 def test_blocked_is_an_evaluation_of_nothing():
-    found = evaluation.build_blocked_evaluation(
+    outcome = evaluation.build_blocked_evaluation(
         "tool.unknown", "This tool is not registered."
     )
-    assert found.tier is Tier.BLOCK
-    assert found.risk == "critical"
-    assert found.steps == ()
-    assert Evaluation.from_json(found.as_json()) == found
+    assert outcome.tier is Tier.BLOCK
+    assert outcome.risk == "critical"
+    assert outcome.steps == ()
+    assert Evaluation.from_json(outcome.as_json()) == outcome
 
 
 @pytest.mark.parametrize(
@@ -298,6 +304,6 @@ def test_a_rule_on_an_amount_that_means_everything_holds(when):
     whole = {"amount_minor": money.WHOLE, "currency": "USD"}
     sent = {**builders.facts(money=whole), "args": {"to": "a"}}
     sent["absent_amounts"] = {"amount": money.WHOLE}
-    found = evaluation.evaluate(policy, policy.tools["pay"], sent)
-    assert "a.rule" in ids(found)
-    assert found.risk is Risk.CRITICAL
+    outcome = evaluation.evaluate(policy, policy.tools["pay"], sent)
+    assert "a.rule" in ids(outcome)
+    assert outcome.risk is Risk.CRITICAL

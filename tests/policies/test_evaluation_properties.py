@@ -92,11 +92,11 @@ def test_one_rule_more_never_asks_for_less(rules, risk, world):
 @settings(max_examples=60)
 def test_the_result_is_never_below_the_floor_or_any_rule_that_held(rules, risk, world):
     document = ruled(*rules, risk=risk)
-    found = judge(document, **world)
-    assert found.tier.rank >= document.tools["pay"].base.rank
-    held = {r.id for r in found.rules}
+    outcome = judge(document, **world)
+    assert outcome.tier.rank >= document.tools["pay"].base.rank
+    held = {r.id for r in outcome.rules}
     demands = [r.then.demands.rank for r in document.rules if r.id in held]
-    assert found.tier.rank >= max(demands, default=0)
+    assert outcome.tier.rank >= max(demands, default=0)
 
 
 def claims():
@@ -138,10 +138,10 @@ def test_nothing_an_agent_says_of_itself_lowers_the_tier(
 def test_one_recipient_more_never_makes_a_mail_more_internal(address, field):
     ours = {"to": ["desk@northgate-electronics.example"]}
     args = {**ours, field: [*ours.get(field, []), address]}
-    found = store.judge("send_email", args)
-    assert found.tier.rank >= store.judge("send_email", ours).tier.rank
+    outcome = store.judge("send_email", args)
+    assert outcome.tier.rank >= store.judge("send_email", ours).tier.rank
     if not address.endswith("@northgate-electronics.example"):
-        assert found.effect_class == "external"
+        assert outcome.effect_class == "external"
 
 
 def test_the_store_policy_is_judged_in_well_under_a_millisecond():

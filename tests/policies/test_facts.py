@@ -47,19 +47,19 @@ def inputs(proposal="p-1", tool="process_refund", amount="49.00", **changes):
 
 
 def observe(document, *many, at=None):
-    for one in many:
-        facts.record_observations(document, one, at=at or clock.now())
+    for revision in many:
+        facts.record_observations(document, revision, at=at or clock.now())
 
 
-def collect(document, one):
-    return facts.collect_facts(document, one, now=clock.now())
+def collect(document, revision):
+    return facts.collect_facts(document, revision, now=clock.now())
 
 
-def refunds(document, one=None):
-    found = collect(document, one or inputs("p-new"))
+def refunds(document, revision=None):
+    collected = collect(document, revision or inputs("p-new"))
     return (
-        found["count"]["refunds_by_customer"],
-        found["sum"]["refunds_by_customer"],
+        collected["count"]["refunds_by_customer"],
+        collected["sum"]["refunds_by_customer"],
     )
 
 
@@ -79,8 +79,8 @@ def test_a_proposal_belongs_to_the_sums_of_its_tool_and_keys(document):
 
 
 def test_an_agent_cannot_supply_its_key(document):
-    found = inputs(tool="send_email", keys={"agent": "someone else"})
-    assert facts.list_measures(document, found)[0] == ("mails_10m", "riley")
+    claimed = inputs(tool="send_email", keys={"agent": "someone else"})
+    assert facts.list_measures(document, claimed)[0] == ("mails_10m", "riley")
 
 
 def test_the_proposal_itself_is_counted_once(document):
@@ -98,9 +98,9 @@ def test_sums_run_over_all_agents_threads_and_orders(document):
     )
     observe(document, inputs("p-1"), elsewhere, inputs("p-3", keys={
         "customer": "C-1002", "order": "78291"}))  # fmt: skip
-    found = collect(document, inputs("p-new"))
-    assert found["sum"] == {"refunds_by_customer": 14700, "refunds_by_order": 14700}
-    assert found["count"]["refunds_by_customer"] == 3
+    collected = collect(document, inputs("p-new"))
+    assert collected["sum"] == {"refunds_by_customer": 14700, "refunds_by_order": 14700}
+    assert collected["count"]["refunds_by_customer"] == 3
 
 
 def test_what_ran_before_the_window_counts_no_more(document):
@@ -108,9 +108,9 @@ def test_what_ran_before_the_window_counts_no_more(document):
     day = timedelta(hours=24)
     ran(document, "p-1", at=now - day - timedelta(seconds=1))
     ran(document, "p-2", at=now - day + timedelta(minutes=1))
-    found = facts.collect_facts(document, inputs("p-new"), now=now)
-    assert found["sum"]["refunds_by_customer"] == 9800
-    assert found["sum"]["refunds_by_order"] == 14700
+    collected = facts.collect_facts(document, inputs("p-new"), now=now)
+    assert collected["sum"]["refunds_by_customer"] == 9800
+    assert collected["sum"]["refunds_by_order"] == 14700
 
 
 def ran(document, proposal, *, at, proposed=timedelta(minutes=1)):
@@ -136,8 +136,8 @@ def test_what_asks_nobody_counts_no_longer_than_it_can_wait_to_run(document):
         facts.record_observations(
             document, inputs(name), at=now - 2 * day, ran_by=ran_by
         )
-    found = facts.collect_facts(document, inputs("p-new"), now=now)
-    assert found["sum"]["refunds_by_customer"] == 9800
+    collected = facts.collect_facts(document, inputs("p-new"), now=now)
+    assert collected["sum"]["refunds_by_customer"] == 9800
 
 
 def test_what_may_have_run_leaves_the_sums_only_when_it_is_denied(document):
@@ -197,10 +197,10 @@ def test_a_revision_leaves_the_keys_it_no_longer_has(document):
 
 def test_currencies_are_never_added_up(document):
     observe(document, inputs("p-1", currency="EUR"))
-    found = collect(document, inputs("p-new"))
-    assert found["sum"]["refunds_by_customer"] == 4900
-    assert found["count"]["refunds_by_customer"] == 2
-    assert found["other_currencies"]["refunds_by_customer"] == ["EUR"]
+    collected = collect(document, inputs("p-new"))
+    assert collected["sum"]["refunds_by_customer"] == 4900
+    assert collected["count"]["refunds_by_customer"] == 2
+    assert collected["other_currencies"]["refunds_by_customer"] == ["EUR"]
 
 
 def paid(proposal="p", **args):
@@ -219,16 +219,16 @@ def two():
 
 def test_every_amount_of_a_tool_must_be_in_the_policys_currency(two):
     for currency, tier in (("USD", "auto"), ("EUR", "escalate")):
-        found = collect(two, paid(**test_amounts.fee("1.00", currency)))
-        assert found["args"]["fee"] == 100
-        assert evaluate(two, two.tools["pay"], found).tier == tier
+        collected = collect(two, paid(**test_amounts.fee("1.00", currency)))
+        assert collected["args"]["fee"] == 100
+        assert evaluate(two, two.tools["pay"], collected).tier == tier
 
 
 def test_all_amounts_of_a_tool_count_together(two):
     observe(two, paid("p-1", **test_amounts.fee("9000.00")))
-    found = collect(two, paid("p-2", **test_amounts.fee("1.00")))
-    assert found["money"] == {"amount_minor": 90000, "currency": "USD"}
-    assert found["sum"] == {"paid": 989900 + 90000}
+    collected = collect(two, paid("p-2", **test_amounts.fee("1.00")))
+    assert collected["money"] == {"amount_minor": 90000, "currency": "USD"}
+    assert collected["sum"] == {"paid": 989900 + 90000}
 
 
 def test_one_amount_is_summed_alone_where_the_policy_says_so():
@@ -237,18 +237,18 @@ def test_one_amount_is_summed_alone_where_the_policy_says_so():
     document = test_amounts.two(measures=measures)
     tools.sync_tools(document)
     observe(document, paid("p-1", **test_amounts.fee("9000.00")))
-    found = collect(document, paid("p-2", **test_amounts.fee("1.00")))
-    assert found["sum"] == {"paid": 2 * 89900}
+    collected = collect(document, paid("p-2", **test_amounts.fee("1.00")))
+    assert collected["sum"] == {"paid": 2 * 89900}
 
 
 def test_what_is_in_several_currencies_counts_with_its_part_and_escalates(two):
     """It, and whatever follows in its window."""
     mixed = paid("p-1", **test_amounts.fee("1.00", "EUR"))
-    found = collect(two, mixed)
-    assert found["money"] == {"amount_minor": 89900, "currency": ""}
+    collected = collect(two, mixed)
+    assert collected["money"] == {"amount_minor": 89900, "currency": ""}
     (rule,) = [
         r
-        for r in evaluate(two, two.tools["pay"], found).rules
+        for r in evaluate(two, two.tools["pay"], collected).rules
         if r.id == "money.unknown_currency"
     ]
     assert "several currencies" in rule.text
@@ -272,9 +272,9 @@ def test_money_in_a_list_counts_for_rules_and_sums():
     document = test_amounts.order(test_amounts.PRICE, measures={"spent": SPENT})
     tools.sync_tools(document)
     observe(document, ordered("p-1", "10.00", "20.00"))
-    found = collect(document, ordered("p-2", "1.00", "2.00"))
-    assert found["money"] == {"amount_minor": 300, "currency": "USD"}
-    assert found["sum"] == {"spent": 3300}
+    collected = collect(document, ordered("p-2", "1.00", "2.00"))
+    assert collected["money"] == {"amount_minor": 300, "currency": "USD"}
+    assert collected["sum"] == {"spent": 3300}
 
 
 def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
@@ -285,12 +285,12 @@ def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
     )
     tools.sync_tools(document)
     observe(document, ordered("p-1", total="899.00"))
-    found = collect(document, ordered("p-2", total="1.00"))
-    assert found["money"] == {"amount_minor": 100, "currency": "USD"}
-    assert found["sum"] == {"spent": 90000}
-    assert evaluate(document, document.tools["pay"], found).tier == "auto"
+    collected = collect(document, ordered("p-2", total="1.00"))
+    assert collected["money"] == {"amount_minor": 100, "currency": "USD"}
+    assert collected["sum"] == {"spent": 90000}
+    assert evaluate(document, document.tools["pay"], collected).tier == "auto"
     again = facts.recount_sums(
-        document, ordered("p-2", total="1.00"), found, now=clock.now()
+        document, ordered("p-2", total="1.00"), collected, now=clock.now()
     )
     assert again["sum"] == {"spent": 90000}
 
@@ -298,8 +298,8 @@ def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
 def test_money_that_the_reader_should_know_and_does_not_say_blocks():
     document = test_amounts.order({"fact": "order_total"}, **test_amounts.KNOWN)
     tools.sync_tools(document)
-    found = collect(document, ordered("p-1"))
-    judged = evaluate(document, document.tools["pay"], found)
+    collected = collect(document, ordered("p-1"))
+    judged = evaluate(document, document.tools["pay"], collected)
     assert judged.tier == "block"
     assert judged.rules[0].id == "amount.unresolved"
     assert "order_total" in judged.rules[0].text
@@ -308,10 +308,10 @@ def test_money_that_the_reader_should_know_and_does_not_say_blocks():
 def test_a_count_without_amounts_knows_no_currency(document):
     mails = [inputs(f"p-{n}", tool="send_email") for n in range(3)]
     observe(document, *mails)
-    found = collect(document, inputs("p-new", tool="send_email"))
-    assert found["count"] == {"mails_10m": 4, "mails_1h": 4, "failures": 0}
-    assert found["sum"] == {}
-    assert found["other_currencies"] == {}
+    collected = collect(document, inputs("p-new", tool="send_email"))
+    assert collected["count"] == {"mails_10m": 4, "mails_1h": 4, "failures": 0}
+    assert collected["sum"] == {}
+    assert collected["other_currencies"] == {}
 
 
 def test_failures_count_for_every_tool_of_the_agent(document):
@@ -335,7 +335,7 @@ def test_a_failure_stays_when_its_proposal_is_released(document):
 
 
 def test_facts_are_plain_data_with_money_in_minor_units(document):
-    found = collect(
+    collected = collect(
         document,
         inputs(
             uncertain=True,
@@ -350,21 +350,21 @@ def test_facts_are_plain_data_with_money_in_minor_units(document):
             },
         ),
     )
-    assert json.loads(json.dumps(found)) == found
-    assert found["tool"] == "process_refund"
-    assert found["args"]["amount"] == 4900
-    assert found["money"] == {"amount_minor": 4900, "currency": "USD"}
-    assert found["agent"] == {"name": "riley", "unattended": True}
-    assert found["uncertain"] == 1.0
-    assert found["before"] == {
+    assert json.loads(json.dumps(collected)) == collected
+    assert collected["tool"] == "process_refund"
+    assert collected["args"]["amount"] == 4900
+    assert collected["money"] == {"amount_minor": 4900, "currency": "USD"}
+    assert collected["agent"] == {"name": "riley", "unattended": True}
+    assert collected["uncertain"] == 1.0
+    assert collected["before"] == {
         "order_total": 89900,
         "order_total_currency": "USD",
         "order_refunded_currency": "USD",
         "delivered": True,
         "orders": 3,
     }
-    assert found["clock"]["store_open"] is True
-    assert set(found["clock"]) == {
+    assert collected["clock"]["store_open"] is True
+    assert set(collected["clock"]) == {
         "hour", "minute", "weekday", "store_open", "warehouse_open",
     }  # fmt: skip
 
@@ -378,19 +378,19 @@ def test_collected_facts_are_all_that_the_shipped_rules_need(document, tool):
     }
     if tool == "process_refund":
         before |= {"order_total": "899.00", "order_refunded": "0.00"}
-    found = collect(document, inputs(tool=tool, before=before))
-    judged = evaluate(document, document.tools[tool], json.loads(json.dumps(found)))
+    collected = collect(document, inputs(tool=tool, before=before))
+    judged = evaluate(document, document.tools[tool], json.loads(json.dumps(collected)))
     assert judged == store.judge(tool, {"amount": "49.00"} if "refund" in tool else {})
 
 
 def test_collecting_takes_one_query(document, django_assert_num_queries):
-    for one in (inputs(), inputs(tool="look_up_order"), inputs(tool="send_email")):
-        tools.load_definition(one.tool)
+    for revision in (inputs(), inputs(tool="look_up_order"), inputs(tool="send_email")):
+        tools.load_definition(revision.tool)
         now = clock.now()
         with django_assert_num_queries(1):
-            facts.collect_facts(document, one, now=now)
+            facts.collect_facts(document, revision, now=now)
         with django_assert_num_queries(1):
-            facts.record_observations(document, one, at=now)
+            facts.record_observations(document, revision, at=now)
 
 
 @pytest.mark.django_db(transaction=True)

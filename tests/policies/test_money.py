@@ -73,15 +73,17 @@ def test_money_is_written_with_its_currency():
 
 
 def test_sums_never_mix_currencies():
-    found = money.sum_by_currency([Money(1, "USD"), Money(2, "EUR"), Money(3, "USD")])
-    assert found == {"USD": 4, "EUR": 2}
+    sums = money.sum_by_currency([Money(1, "USD"), Money(2, "EUR"), Money(3, "USD")])
+    assert sums == {"USD": 4, "EUR": 2}
 
 
 def test_amounts_of_several_currencies_are_no_one_amount():
-    one, other = Money(1, "USD"), Money(2, "EUR")
+    dollars, euros = Money(1, "USD"), Money(2, "EUR")
     assert money.combine_amounts([], "USD") is None
-    assert money.combine_amounts([one, Money(3, "USD")], "USD") == Money(4, "USD")
-    assert money.combine_amounts([other], "USD") == other
-    assert money.combine_amounts([one, other, one], "USD") == Money(2, money.MIXED)
-    assert money.combine_amounts([other, Money(0, "USD")], "USD") == other
+    assert money.combine_amounts([dollars, Money(3, "USD")], "USD") == Money(4, "USD")
+    assert money.combine_amounts([euros], "USD") == euros
+    assert money.combine_amounts([dollars, euros, dollars], "USD") == Money(
+        2, money.MIXED
+    )
+    assert money.combine_amounts([euros, Money(0, "USD")], "USD") == euros
     assert money.combine_amounts([Money(0, "USD")], "USD") == Money(0, "USD")

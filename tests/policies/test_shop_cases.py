@@ -21,7 +21,7 @@ def now(world: World):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_example_reaches_its_tier(case):
     world = case.world
-    found = store.judge(
+    outcome = store.judge(
         case.tool,
         case.args,
         document=store.with_hours(),
@@ -30,16 +30,16 @@ def test_example_reaches_its_tier(case):
         counts={"failures": world.recent_failures},
         earlier=[money.parse(text, "USD").minor for text in world.earlier_refunds],
     )
-    assert found.tier == case.tier
+    assert outcome.tier == case.tier
     if case.requires_reason is not None:
-        assert found.requires_reason is case.requires_reason
+        assert outcome.requires_reason is case.requires_reason
     if case.timeout_minutes is not None:
-        assert found.timeout == case.timeout_minutes * 60
+        assert outcome.timeout == case.timeout_minutes * 60
     if case.queue:
-        assert found.queue == case.queue
+        assert outcome.queue == case.queue
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.world == World()], ids=str)
 def test_the_demo_that_never_closes_says_the_same(case):
-    found = store.judge(case.tool, case.args, now=store.SATURDAY_NIGHT)
-    assert found.tier == case.tier
+    outcome = store.judge(case.tool, case.args, now=store.SATURDAY_NIGHT)
+    assert outcome.tier == case.tier

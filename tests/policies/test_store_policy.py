@@ -42,8 +42,8 @@ def hours(tool, args=None, **changes):
     ],
 )
 def test_tool_has_the_risk_and_tier_of_the_table(tool, risk, tier):
-    found = judge(tool)
-    assert (found.risk, found.tier) == (risk, tier)
+    outcome = judge(tool)
+    assert (outcome.risk, outcome.tier) == (risk, tier)
 
 
 def test_there_are_the_nine_tools_of_the_table_and_each_takes_its_example():
@@ -87,10 +87,10 @@ def test_one_reviewer_approves_and_two_supervisors_escalate():
 # Refunds.
 def test_refund_over_500_escalates():
     assert "refund.over_500" not in ids(refund("500.00"))
-    found = refund("899.00")
-    assert found.tier is Tier.ESCALATE
-    assert ids(found) == {"refund.over_500"}
-    assert found.risk == "high"
+    outcome = refund("899.00")
+    assert outcome.tier is Tier.ESCALATE
+    assert ids(outcome) == {"refund.over_500"}
+    assert outcome.risk == "high"
 
 
 def test_second_refund_that_brings_the_customer_above_100_escalates():
@@ -133,31 +133,31 @@ def test_refund_above_ten_thousand_is_blocked():
 
 def test_refund_in_another_currency_escalates():
     args = {"amount": "10.00", "currency": "EUR"}
-    found = judge("process_refund", args)
-    assert found.tier is Tier.ESCALATE
-    assert ids(found) == {"money.unknown_currency", "refund.other_currency"}
+    outcome = judge("process_refund", args)
+    assert outcome.tier is Tier.ESCALATE
+    assert ids(outcome) == {"money.unknown_currency", "refund.other_currency"}
 
 
 def test_refund_of_an_unknown_order_is_blocked():
-    found = refund("10.00", keys={}, before={})
-    assert found.tier is Tier.BLOCK
-    assert "key.unresolved" in ids(found)
+    outcome = refund("10.00", keys={}, before={})
+    assert outcome.tier is Tier.BLOCK
+    assert "key.unresolved" in ids(outcome)
 
 
 def test_refund_off_hours_is_flagged_and_needs_the_reviewers_reason():
-    found = hours("process_refund", now=store.EVENING)
-    assert found.tier is Tier.APPROVE
-    assert ids(found) == {"refund.off_hours"}
-    assert found.flags == ("off hours",)
-    assert found.requires_reason
-    assert not found.requires_rationale
+    outcome = hours("process_refund", now=store.EVENING)
+    assert outcome.tier is Tier.APPROVE
+    assert ids(outcome) == {"refund.off_hours"}
+    assert outcome.flags == ("off hours",)
+    assert outcome.requires_reason
+    assert not outcome.requires_rationale
     assert not hours("process_refund").requires_reason
     assert hours("process_refund").flags == ()
 
 
 def test_the_demo_store_never_closes():
-    found = judge("process_refund", now=SATURDAY_NIGHT)
-    assert found.flags == ()
+    outcome = judge("process_refund", now=SATURDAY_NIGHT)
+    assert outcome.flags == ()
     assert judge("add_label", now=SATURDAY_NIGHT).tier is Tier.NOTIFY
 
 
@@ -172,34 +172,34 @@ NOBODY = [
 class TestNobodyIsThere:
     def test_notify_becomes_approve(self, nobody):
         for tool, args in (("add_label", {}), ("send_email", {"to": [OWN]})):
-            found = judge(tool, args, **nobody)
-            assert found.tier is Tier.APPROVE
-            assert "unattended.notify" in ids(found)
+            outcome = judge(tool, args, **nobody)
+            assert outcome.tier is Tier.APPROVE
+            assert "unattended.notify" in ids(outcome)
 
     def test_reads_stay_automatic(self, nobody):
         assert judge("look_up_order", **nobody).tier is Tier.AUTO
 
     def test_labels_and_addresses_go_to_the_supervisors_on_call(self, nobody):
         for tool in ("add_label", "create_return_label", "change_shipped_address"):
-            found = judge(tool, **nobody)
-            assert found.queue == "oncall"
-            assert "unattended.on_call" in ids(found)
+            outcome = judge(tool, **nobody)
+            assert outcome.queue == "oncall"
+            assert "unattended.on_call" in ids(outcome)
         assert judge("process_refund", **nobody).queue == "refunds"
 
     def test_already_the_first_refund_above_100_escalates(self, nobody):
         assert refund("100.00", **nobody).tier is Tier.APPROVE
-        found = refund("100.01", **nobody)
-        assert found.tier is Tier.ESCALATE
-        assert "unattended.refund" in ids(found)
+        outcome = refund("100.01", **nobody)
+        assert outcome.tier is Tier.ESCALATE
+        assert "unattended.refund" in ids(outcome)
 
 
 # Agents that fail or flood.
 def test_more_than_three_failures_make_even_a_read_need_approval():
     assert judge("look_up_order", counts={"failures": 3}).tier is Tier.AUTO
-    found = judge("look_up_order", counts={"failures": 4})
-    assert found.tier is Tier.APPROVE
-    assert ids(found) == {"agent.failing"}
-    assert found.queue == "reads"
+    outcome = judge("look_up_order", counts={"failures": 4})
+    assert outcome.tier is Tier.APPROVE
+    assert ids(outcome) == {"agent.failing"}
+    assert outcome.queue == "reads"
     assert judge("delete_customer", counts={"failures": 4}).tier is Tier.ESCALATE
 
 
@@ -208,18 +208,18 @@ def test_more_than_20_mails_in_10_minutes_escalate_into_their_own_queue(to):
     calm = judge("send_email", {"to": [to]}, counts={"mails_10m": 20})
     assert "mail.burst" not in ids(calm)
     assert calm.queue == "mail"
-    found = judge("send_email", {"to": [to]}, counts={"mails_10m": 21})
-    assert found.tier is Tier.ESCALATE
-    assert "mail.burst" in ids(found)
-    assert found.queue == "bulk-mail"
+    outcome = judge("send_email", {"to": [to]}, counts={"mails_10m": 21})
+    assert outcome.tier is Tier.ESCALATE
+    assert "mail.burst" in ids(outcome)
+    assert outcome.queue == "bulk-mail"
 
 
 def test_more_than_100_mails_in_an_hour_are_blocked():
     calm = judge("send_email", counts={"mails_1h": 100})
     assert calm.tier is Tier.APPROVE
-    found = judge("send_email", counts={"mails_1h": 101})
-    assert found.tier is Tier.BLOCK
-    assert "mail.flood" in ids(found)
+    outcome = judge("send_email", counts={"mails_1h": 101})
+    assert outcome.tier is Tier.BLOCK
+    assert "mail.flood" in ids(outcome)
 
 
 # Mail, by its recipients.
@@ -253,22 +253,23 @@ def test_more_than_100_mails_in_an_hour_are_blocked():
     ],
 )
 def test_mail_takes_the_class_of_its_recipients(args, effect_class, tier):
-    found = judge("send_email", args)
-    assert found.effect_class == effect_class
-    assert found.tier == (tier or "approve")
+    outcome = judge("send_email", args)
+    assert outcome.effect_class == effect_class
+    assert outcome.tier == (tier or "approve")
     external = effect_class == "external"
-    assert found.requires_reason is external
-    assert found.requires_rationale is external
+    assert outcome.requires_reason is external
+    assert outcome.requires_rationale is external
     assert (
-        found.risk == {"test": "low", "own": "medium", "external": "high"}[effect_class]
+        outcome.risk
+        == {"test": "low", "own": "medium", "external": "high"}[effect_class]
     )
 
 
 # Records and parcels.
 def test_address_change_after_shipment_escalates():
-    found = judge("change_shipped_address")
-    assert found.tier is Tier.ESCALATE
-    assert ids(found) == {"address.after_shipment"}
+    outcome = judge("change_shipped_address")
+    assert outcome.tier is Tier.ESCALATE
+    assert ids(outcome) == {"address.after_shipment"}
     unshipped = judge(
         "change_shipped_address", before={**store.ORDER, "shipped": False}
     )
@@ -277,31 +278,31 @@ def test_address_change_after_shipment_escalates():
 
 
 def test_customer_under_retention_is_not_deleted():
-    kept = judge("delete_customer", before={"under_retention": True})
-    assert kept.tier is Tier.BLOCK
-    assert ids(kept) == {"customer.under_retention"}
+    outcome = judge("delete_customer", before={"under_retention": True})
+    assert outcome.tier is Tier.BLOCK
+    assert ids(outcome) == {"customer.under_retention"}
 
 
 # The gate's own.
 def test_unknown_tool_is_blocked():
-    found = judge("wire_money")
-    assert found.tier is Tier.BLOCK
-    assert ids(found) == {"tool.unknown"}
+    outcome = judge("wire_money")
+    assert outcome.tier is Tier.BLOCK
+    assert ids(outcome) == {"tool.unknown"}
 
 
 @pytest.mark.parametrize("tool", sorted(store.ARGS))
 def test_flagged_uncertainty_always_needs_a_person(tool):
-    found = judge(tool, uncertain=0.01)
-    assert found.tier.rank >= Tier.APPROVE.rank
-    assert "agent.uncertain" in ids(found)
-    assert found.flags == ("uncertain",)
+    outcome = judge(tool, uncertain=0.01)
+    assert outcome.tier.rank >= Tier.APPROVE.rank
+    assert "agent.uncertain" in ids(outcome)
+    assert outcome.flags == ("uncertain",)
 
 
 @pytest.mark.parametrize(
     "tool", ["process_refund", "change_shipped_address", "delete_customer"]
 )
 def test_without_its_reader_a_tool_is_blocked(tool):
-    found = judge(tool, before={})
-    assert found.tier is Tier.BLOCK
-    assert "policy.error" in ids(found)
-    assert any("does not exist" in rule.text for rule in found.rules)
+    outcome = judge(tool, before={})
+    assert outcome.tier is Tier.BLOCK
+    assert "policy.error" in ids(outcome)
+    assert any("does not exist" in rule.text for rule in outcome.rules)

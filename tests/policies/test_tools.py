@@ -16,8 +16,8 @@ from tests.policies import builders, store
 
 
 def row(**tool):
-    found = builders.document(**tool).tools["pay"]
-    return Tool(name="pay", digest=repr(tool), definition=found.model_dump(
+    definition = builders.document(**tool).tools["pay"]
+    return Tool(name="pay", digest=repr(tool), definition=definition.model_dump(
         mode="json", by_alias=True))  # fmt: skip
 
 
@@ -47,9 +47,9 @@ def test_money_is_a_decimal_string_with_the_decimals_of_its_currency(amount):
 def test_an_amount_needs_its_currency():
     schema = builders.data()["tools"]["pay"]["schema"]
     schema["required"], effect = ["amount"], "Pay {amount}"
-    found = row(schema=schema, effect=effect)
+    definition = row(schema=schema, effect=effect)
     assert (
-        tools.list_argument_errors(found, {"amount": "1.00"})[0]["path"]
+        tools.list_argument_errors(definition, {"amount": "1.00"})[0]["path"]
         == "args.amount"
     )
 
@@ -68,13 +68,13 @@ class TestRows:
 
     def test_a_row_says_everything_that_the_policy_said(self):
         tools.sync_tools(store.shipped())
-        for found in Tool.objects.select_related("queue"):
-            definition = store.shipped().tools[found.name]
-            assert tools.load_definition(found) == definition
-            assert tools.load_definition(found) is tools.load_definition(found)
-            assert found.queue.name == definition.queue
-            assert found.risk == definition.risk
-            assert found.execution_class == definition.execution_class
+        for stored in Tool.objects.select_related("queue"):
+            definition = store.shipped().tools[stored.name]
+            assert tools.load_definition(stored) == definition
+            assert tools.load_definition(stored) is tools.load_definition(stored)
+            assert stored.queue.name == definition.queue
+            assert stored.risk == definition.risk
+            assert stored.execution_class == definition.execution_class
 
     def test_a_row_never_changes(self):
         self.sync()
@@ -101,8 +101,8 @@ class TestRows:
         self, django_assert_num_queries
     ):
         def version(policy=None):
-            found = tools.find_current_tool("pay", policy)
-            return found and found.version
+            tool = tools.find_current_tool("pay", policy)
+            return tool and tool.version
 
         assert version() is None
         people = factories.cast()

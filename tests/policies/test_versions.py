@@ -29,11 +29,11 @@ def people():
 
 def draft(people, data=None, author="adam"):
     """A saved draft whose queues wait for their people."""
-    found = versions.save_draft(
+    version = versions.save_draft(
         text_or_mapping=data or builders.data(), author=people[author]
     )
-    versions.prepare_queues(names=found.document["queues"])
-    return found
+    versions.prepare_queues(names=version.document["queues"])
+    return version
 
 
 def admit(people, *names):
@@ -47,8 +47,10 @@ def kinds():
 
 
 def test_a_draft_does_not_rule(people):
-    found = versions.save_draft(text_or_mapping=builders.data(), author=people["adam"])
-    assert (found.number, found.status) == (1, "draft")
+    version = versions.save_draft(
+        text_or_mapping=builders.data(), author=people["adam"]
+    )
+    assert (version.number, version.status) == (1, "draft")
     assert active.find_active_policy() is None
     assert Tool.objects.count() == 0
     assert not Queue.objects.exists()
@@ -64,29 +66,29 @@ def test_people_are_admitted_to_a_queue_of_a_draft_by_name(people):
 
 
 def test_a_draft_renames_no_queue_that_there_is(people):
-    found = factories.policy(people, builders.data())
+    version = factories.policy(people, builders.data())
     title = Queue.objects.get(name="money").title
     data = {**builders.data(), "queues": {"money": "Gone", "other": "Other"}}
     versions.save_draft(text_or_mapping=data, author=people["adam"])
     versions.prepare_queues(names=["money", "other"])
     assert Queue.objects.get(name="money").title == title
-    assert found.status == "active"
+    assert version.status == "active"
 
 
 def test_text_and_variables_are_read_when_it_is_saved(people):
-    found = versions.save_draft(
+    version = versions.save_draft(
         text_or_mapping=store.text(), author=people["adam"], variables=store.VARIABLES
     )
-    assert active.load_document(found) == store.shipped()
+    assert active.load_document(version) == store.shipped()
     with pytest.raises(InvalidPolicy):
         versions.save_draft(text_or_mapping="name: x", author=people["adam"])
     assert PolicyVersion.objects.count() == 1
 
 
 def test_a_second_administrator_puts_it_in_force(people):
-    found = draft(people)
+    version = draft(people)
     admit(people, "rita", "sue", "sam")
-    activated = versions.activate_version(version_id=found.pk, by=people["alma"])
+    activated = versions.activate_version(version_id=version.pk, by=people["alma"])
     assert activated.status == "active"
     assert activated.activated_by == people["alma"]
     assert activated.activated_at is not None
@@ -96,16 +98,16 @@ def test_a_second_administrator_puts_it_in_force(people):
 
 
 def test_the_author_cannot_activate_it(people):
-    found = draft(people)
+    version = draft(people)
     admit(people, "rita", "sue", "sam")
     with pytest.raises(PolicyViolation):
-        versions.activate_version(version_id=found.pk, by=people["adam"])
+        versions.activate_version(version_id=version.pk, by=people["adam"])
     assert active.find_active_policy() is None
     with pytest.raises(IntegrityError), transaction.atomic():
-        PolicyVersion.objects.filter(pk=found.pk).update(
+        PolicyVersion.objects.filter(pk=version.pk).update(
             status="active",
             activated_by=people["adam"],
-            activated_at=found.created_at,
+            activated_at=version.created_at,
         )
 
 
@@ -113,9 +115,9 @@ def test_the_author_cannot_activate_it(people):
 def test_only_administrators_write_and_activate(people, name):
     with pytest.raises(NotPermitted):
         draft(people, author=name)
-    found = draft(people)
+    version = draft(people)
     with pytest.raises(NotPermitted):
-        versions.activate_version(version_id=found.pk, by=people[name])
+        versions.activate_version(version_id=version.pk, by=people[name])
 
 
 def test_an_administrator_who_left_does_nothing(people):
@@ -135,12 +137,12 @@ def test_the_next_version_retires_the_one_before(people):
 
 
 def test_a_version_is_activated_once(people):
-    found = factories.policy(people, builders.data())
+    version = factories.policy(people, builders.data())
     with pytest.raises(IllegalTransition):
-        versions.activate_version(version_id=found.pk, by=people["alma"])
+        versions.activate_version(version_id=version.pk, by=people["alma"])
     factories.policy(people, builders.data())
     with pytest.raises(IllegalTransition):
-        versions.activate_version(version_id=found.pk, by=people["alma"])
+        versions.activate_version(version_id=version.pk, by=people["alma"])
     with pytest.raises(NotFound):
         versions.activate_version(version_id=0, by=people["alma"])
 
@@ -170,8 +172,8 @@ def shortage(people, found):
 
 
 def test_a_policy_that_nobody_could_satisfy_is_refused(people):
-    found = draft(people)
-    assert shortage(people, found) == {
+    version = draft(people)
+    assert shortage(people, version) == {
         ("queues.money", "approve for pay: 0 of 1 people can decide here"),
         (
             "queues.money",
@@ -179,29 +181,29 @@ def test_a_policy_that_nobody_could_satisfy_is_refused(people):
         ),
     }
     admit(people, "rita", "tom", "sue")
-    assert shortage(people, found) == {
+    assert shortage(people, version) == {
         (
             "queues.money",
             "escalate for pay: 1 of 2 supervisors can decide here",
         )
     }
     admit(people, "sam")
-    versions.activate_version(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=version.pk, by=people["alma"])
 
 
 def test_supervisors_stand_in_for_reviewers(people):
-    found = draft(people)
+    version = draft(people)
     admit(people, "sue", "sam")
-    versions.activate_version(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=version.pk, by=people["alma"])
 
 
 def test_those_who_never_decide_and_those_who_left_do_not_count(people):
-    found = draft(people)
+    version = draft(people)
     admit(people, "sue", "sam", "adam", "otto", "owen")
     factories.person("both", Role.SUPERVISOR).groups.add(*people["adam"].groups.all())
     people["sam"].is_active = False
     people["sam"].save()
-    assert shortage(people, found) == {
+    assert shortage(people, version) == {
         (
             "queues.money",
             "escalate for pay: 1 of 2 supervisors can decide here",
@@ -211,10 +213,10 @@ def test_those_who_never_decide_and_those_who_left_do_not_count(people):
 
 def test_a_queue_that_only_a_rule_names_needs_people_too(people):
     elsewhere = builders.rule(tier="approve", queue="other")
-    found = draft(people, builders.data({"rules": [elsewhere]}))
+    version = draft(people, builders.data({"rules": [elsewhere]}))
     admit(people, "rita", "sue", "sam")
     remove_perm("policies.decide", people["sue"], Queue.objects.get(name="other"))
-    assert shortage(people, found) == {
+    assert shortage(people, version) == {
         (
             "queues.other",
             "escalate for pay: 1 of 2 supervisors can decide here",
@@ -227,9 +229,9 @@ def test_a_step_that_a_rule_adds_needs_people_too(people):
     twice = builders.rule(
         "b.rule", tier="approve", step={"role": "supervisor", "required": 3}
     )
-    found = draft(people, builders.data({"rules": [more, twice]}))
+    version = draft(people, builders.data({"rules": [more, twice]}))
     admit(people, "rita", "sue", "sam")
-    assert shortage(people, found) == {
+    assert shortage(people, version) == {
         (
             "queues.money",
             "approve for pay: 2 of 3 supervisors can decide here",
@@ -242,11 +244,11 @@ def test_a_step_that_a_rule_adds_needs_people_too(people):
 
 
 def test_a_role_may_be_admitted_as_a_whole(people):
-    found = draft(people)
+    version = draft(people)
     group = people["sue"].groups.get()
     for queue in Queue.objects.all():
         assign_perm("policies.decide", group, queue)
-    versions.activate_version(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=version.pk, by=people["alma"])
 
 
 def test_the_shipped_policy_needs_the_cast_of_the_demo(people):
@@ -270,7 +272,7 @@ def test_of_two_activations_at_once_both_rule_in_turn():
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=activate, args=(one,)) for one in drafts]
+    threads = [threading.Thread(target=activate, args=(pk,)) for pk in drafts]
     for thread in threads:
         thread.start()
     for thread in threads:

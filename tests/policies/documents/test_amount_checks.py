@@ -16,7 +16,7 @@ TOOL = "tools.pay"
 def problems(*declared, **parts):
     with pytest.raises(InvalidPolicy) as refused:
         order(*declared, **parts)
-    return {one["path"]: one["message"] for one in refused.value.errors}
+    return {error["path"]: error["message"] for error in refused.value.errors}
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_a_fact_is_declared_with_its_currency():
 
 
 def test_one_amount_counts_once():
-    said = problems(PRICE, {**PRICE, "currency": "USD"})
-    assert "counted twice" in said[f"{TOOL}.amounts"]
+    errors = problems(PRICE, {**PRICE, "currency": "USD"})
+    assert "counted twice" in errors[f"{TOOL}.amounts"]
 
 
 def test_a_ceiling_of_a_batch_is_needed_for_money_in_lists_too():
     batch = {"varying": ["items"]}
     reversal = {"kind": "reversible", "undo": "Cancel it."}
-    said = problems(PRICE, batchable=batch, reversal=reversal)
-    assert "per_item and total" in said[f"{TOOL}.batchable"]
+    errors = problems(PRICE, batchable=batch, reversal=reversal)
+    assert "per_item and total" in errors[f"{TOOL}.batchable"]
 
 
 def test_a_measure_names_an_amount_of_a_list_or_of_the_reader():
@@ -108,7 +108,7 @@ def tool_with(required, part=None, **money):
 def why_refused(required, part=None, **money):
     with pytest.raises(InvalidPolicy) as refused:
         tool_with(required, part, **money)
-    return {one["path"]: one["message"] for one in refused.value.errors}
+    return {error["path"]: error["message"] for error in refused.value.errors}
 
 
 EVERY = ["to", "amount", "currency"]
@@ -124,10 +124,10 @@ EVERY = ["to", "amount", "currency"]
     ],
 )
 def test_the_policy_says_what_it_means_to_leave_an_amount_out(required, part):
-    said = why_refused(required, part)[f"{TOOL}.money.0.absent"]
-    assert "a call may leave out amount" in said
-    assert "absent: none" in said
-    assert "absent: all" in said
+    errors = why_refused(required, part)[f"{TOOL}.money.0.absent"]
+    assert "a call may leave out amount" in errors
+    assert "absent: none" in errors
+    assert "absent: all" in errors
     for meant in ("none", "all"):
         assert tool_with(required, part, absent=meant)
 
@@ -142,8 +142,8 @@ def test_the_policy_says_what_it_means_to_leave_an_amount_out(required, part):
     ],
 )
 def test_lists_that_may_be_empty_and_optional_objects_need_it_too(path, more):
-    said = problems({"path": path, "currency": "USD", **more})
-    assert f"may leave out {path}" in said[f"{TOOL}.amounts.0.absent"]
+    errors = problems({"path": path, "currency": "USD", **more})
+    assert f"may leave out {path}" in errors[f"{TOOL}.amounts.0.absent"]
 
 
 def test_an_amount_that_is_always_there_needs_none():
@@ -165,8 +165,8 @@ def test_an_amount_that_is_always_there_needs_none():
 def test_the_fact_that_says_how_much_everything_is_comes_from_the_reader():
     optional(absent="all", whole="order_total")
     assert "requires absent: all" in str(why_refused(["to"], whole="order_total"))
-    said = why_refused(["to"], absent="all", whole="order_left")
-    assert "is not among the tool's facts" in said[f"{TOOL}.money.0.whole"]
+    errors = why_refused(["to"], absent="all", whole="order_left")
+    assert "is not among the tool's facts" in errors[f"{TOOL}.money.0.whole"]
 
 
 def test_an_integer_is_money_only_in_minor_units():
@@ -174,5 +174,5 @@ def test_an_integer_is_money_only_in_minor_units():
     assert "write unit: minor" in why_refused(EVERY, whole)[f"{TOOL}.money"]
     assert tool_with(EVERY, whole, unit="minor")
     for part in ({"type": "number"}, {"type": "string"}):
-        said = why_refused(EVERY, part, unit="minor")[f"{TOOL}.money"]
-        assert "must be a whole number" in said
+        errors = why_refused(EVERY, part, unit="minor")[f"{TOOL}.money"]
+        assert "must be a whole number" in errors

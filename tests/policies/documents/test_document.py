@@ -17,11 +17,11 @@ from tests.policies.builders import SAFE, rule
 
 
 def refusal(source, **variables):
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as refused:
         parse_document(source, variables=variables)
-    assert found.value.code == "policy"
-    assert found.value.status == 422
-    return {error["path"]: error["message"] for error in found.value.errors}
+    assert refused.value.code == "policy"
+    assert refused.value.status == 422
+    return {error["path"]: error["message"] for error in refused.value.errors}
 
 
 def tool_refusal(changes=None, **tool):
@@ -71,11 +71,11 @@ def test_what_is_no_document_is_refused(source):
 
 def test_variables_are_filled_in_and_must_be_known():
     data = builders.data(executor={"kind": "webhook", "url": "${BASE}/effects/pay"})
-    found = parse_document(data, variables={"BASE": "http://store.example"})
-    executor = found.tools["pay"].executor.model_dump()
+    document = parse_document(data, variables={"BASE": "http://store.example"})
+    executor = document.tools["pay"].executor.model_dump()
     assert executor["url"] == "http://store.example/effects/pay"
-    said = "the variable BASE is not set: --set BASE=VALUE"
-    assert refusal(data) == {"tools.pay.executor.url": said}
+    message = "the variable BASE is not set: --set BASE=VALUE"
+    assert refusal(data) == {"tools.pay.executor.url": message}
 
 
 def test_what_has_no_canonical_form_is_refused():
@@ -148,8 +148,8 @@ def test_a_tool_that_cannot_be_is_refused_at_its_field(part, path):
 
 def test_a_queryable_webhook_needs_a_look_up():
     hook = {"kind": "webhook", "url": "http://a.example/x"}
-    found = tool_refusal(execution_class="queryable", executor=hook)
-    assert "tools.pay.look_up" in found
+    refusals = tool_refusal(execution_class="queryable", executor=hook)
+    assert "tools.pay.look_up" in refusals
 
 
 def test_money_is_never_a_number():
@@ -204,8 +204,8 @@ def test_only_the_strictest_class_does_without_a_form():
     low = {"name": "low", "risk": "low", "profile": SAFE}
     high = {"name": "high", "risk": "high", "profile": SAFE}
     builders.document(classes=[{**low, "when": form}, high])
-    found = tool_refusal(classes=[low, {**high, "when": form}])
-    assert "tools.pay.classes.low.when" in found
+    refusals = tool_refusal(classes=[low, {**high, "when": form}])
+    assert "tools.pay.classes.low.when" in refusals
     astray = {**low, "when": {"argument": "nothing", "one_of": ["x"]}}
     assert "tools.pay.classes.low.when" in tool_refusal(classes=[astray, high])
 
@@ -336,8 +336,8 @@ def test_a_standing_grant_must_cover_something():
 )
 def test_a_standing_grant_has_limits(terms):
     changes = {"floor": "notify", "profile": SAFE, "standing_grant": terms}
-    found = tool_refusal(risk="medium", **changes)
-    assert all(path.startswith("tools.pay.standing_grant") for path in found)
+    refusals = tool_refusal(risk="medium", **changes)
+    assert all(path.startswith("tools.pay.standing_grant") for path in refusals)
 
 
 def test_a_stored_tool_keeps_its_digest():
@@ -440,9 +440,12 @@ def undoing(**args):
 
 
 def test_a_compensation_says_where_its_arguments_come_from():
-    found = builders.document(undoing(**UNDO)).tools["pay"].compensation
-    assert found is not None
-    assert found.sources == {"payment": ("result", "id"), "amount": ("args", "amount")}
+    compensation = builders.document(undoing(**UNDO)).tools["pay"].compensation
+    assert compensation is not None
+    assert compensation.sources == {
+        "payment": ("result", "id"),
+        "amount": ("args", "amount"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -457,14 +460,14 @@ def test_a_compensation_says_where_its_arguments_come_from():
     ],
 )
 def test_a_compensation_that_could_never_be_proposed_is_refused(args, path, says):
-    found = tool_refusal(undoing(**args))
-    assert says in found[f"tools.pay.compensation{path}"]
+    refusals = tool_refusal(undoing(**args))
+    assert says in refusals[f"tools.pay.compensation{path}"]
 
 
 def test_a_compensation_names_a_tool_of_the_policy():
     pay = {**builders.TOOL, "compensation": {"tool": "nothing", "args": {}}}
-    found = tool_refusal({"tools": {"pay": pay}})
-    assert "tools.pay.compensation.tool" in found
+    refusals = tool_refusal({"tools": {"pay": pay}})
+    assert "tools.pay.compensation.tool" in refusals
 
 
 @pytest.mark.parametrize(
@@ -510,7 +513,7 @@ def test_further_errors_are_announced_and_not_listed():
 def test_a_number_to_the_base_60_is_a_text():
     with pytest.raises(InvalidPolicy) as caught:
         parse_document("zone: 18:30\nfloat: 1:1.5")
-    assert {one["path"] for one in caught.value.errors} >= {"zone"}
+    assert {error["path"] for error in caught.value.errors} >= {"zone"}
 
 
 def test_days_and_windows_are_in_the_years_that_the_gate_handles():
@@ -520,6 +523,6 @@ def test_days_and_windows_are_in_the_years_that_the_gate_handles():
     data = builders.data(changes)
     with pytest.raises(InvalidPolicy) as caught:
         parse_document(data)
-    found = {one["path"]: one["message"] for one in caught.value.errors}
-    assert "from 2000 to 2100" in found["calendars.office.holidays"]
-    assert found["measures.failures.window"] == "at most 3650 days"
+    messages = {error["path"]: error["message"] for error in caught.value.errors}
+    assert "from 2000 to 2100" in messages["calendars.office.holidays"]
+    assert messages["measures.failures.window"] == "at most 3650 days"

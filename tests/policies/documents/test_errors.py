@@ -26,9 +26,9 @@ INTERNALS = re.compile(
 
 
 def refused(source: Any) -> list[dict[str, Any]]:
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as caught:
         parse_document(source)
-    return [dict(error) for error in found.value.errors]
+    return [dict(error) for error in caught.value.errors]
 
 
 def written(data: dict[str, Any]) -> str:
@@ -66,10 +66,14 @@ def test_all_stages_are_reported_together() -> None:
         "look": {**good, "presenter": "moeny"},
     }
     slip = rule(when="args.amout > 1", tier="approve")
-    found = {
+    paths = {
         e["path"] for e in refused(builders.data({"tools": tools, "rules": [slip]}))
     }
-    assert found == {"tools.broken.risk", "tools.look.presenter", "rules.a.rule.when"}
+    assert paths == {
+        "tools.broken.risk",
+        "tools.look.presenter",
+        "rules.a.rule.when",
+    }
 
 
 def test_a_part_that_is_wrong_makes_no_second_error_elsewhere() -> None:
@@ -124,9 +128,9 @@ def test_nothing_of_how_it_is_checked_is_said() -> None:
         timeout=5,
         steps={"block": []},
     )
-    found = refused(data)
-    assert len(found) > 8
-    for error in found:
+    errors = refused(data)
+    assert len(errors) > 8
+    for error in errors:
         assert not INTERNALS.search(error["path"] + error["message"]), error
 
 
@@ -195,12 +199,12 @@ def test_reversible_names_what_undoes_it_or_says_why_it_needs_nothing() -> None:
 
 # Names.
 def test_names_of_policies_classes_and_queues_take_both_strokes() -> None:
-    one = {"name": "own-house_mail", "risk": "low", "profile": SAFE}
+    effect_class = {"name": "own-house_mail", "risk": "low", "profile": SAFE}
     queues = {"a-b_c": "Money", "money": "Money"}
-    found = builders.document(
-        {"name": "a-b_c", "queues": queues}, queue="a-b_c", classes=[one]
+    document = builders.document(
+        {"name": "a-b_c", "queues": queues}, queue="a-b_c", classes=[effect_class]
     )
-    assert found.tools["pay"].queue == "a-b_c"
+    assert document.tools["pay"].queue == "a-b_c"
 
 
 # What was in force before stays in force.
@@ -224,10 +228,10 @@ def test_a_function_that_is_not_there_is_refused_when_saved(gate: Gate) -> None:
     document = factories.document_of_tests()
     document["tools"]["look"]["executor"]["path"] = "tests.worlds.keyd"
     document["tools"]["tag"]["executor"]["path"] = "tests.nowhere.keyed"
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as refusal:
         versions.save_draft(text_or_mapping=document, author=gate.adam)
-    said = {e["path"]: e["message"] for e in found.value.errors}
-    assert said == {
+    messages = {e["path"]: e["message"] for e in refusal.value.errors}
+    assert messages == {
         "tools.look.executor": (
             "tests.worlds has no function keyd; did you mean keyed?"
         ),
@@ -247,9 +251,9 @@ def test_options_that_a_verifier_does_not_take_are_refused(gate: Gate) -> None:
             "options": {"maxmum": "5.00", "currency": "USD"},
         }
     ]
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as caught:
         versions.save_draft(text_or_mapping=document, author=gate.adam)
-    (error,) = found.value.errors
+    (error,) = caught.value.errors
     assert error["path"] == "tools.pay.verifiers.0"
     assert "maximum" in error["message"]
 
@@ -258,10 +262,10 @@ def test_options_that_a_verifier_does_not_take_are_refused(gate: Gate) -> None:
 def test_the_command_prints_line_path_and_repair(gate: Gate, tmp_path: Any) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(written(builders.data(presenter="moeny")))
-    with pytest.raises(CommandError) as found:
+    with pytest.raises(CommandError) as failed:
         call_command("load_policy", by="adam", file=file, stdout=StringIO())
-    said = "tools.pay.presenter: moeny is not a view; did you mean money?"
-    assert re.search(rf"^  line \d+: {re.escape(said)}$", str(found.value), re.M)
+    line = "tools.pay.presenter: moeny is not a view; did you mean money?"
+    assert re.search(rf"^  line \d+: {re.escape(line)}$", str(failed.value), re.M)
 
 
 MANY = {f"x{number}": 1 for number in range(29_000)}

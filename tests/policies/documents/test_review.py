@@ -23,9 +23,9 @@ CONFLICT = {
 
 
 def refusal(**tool):
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as refused:
         parse_document(builders.data(**{**READER, **tool}))
-    return {error["path"]: error["message"] for error in found.value.errors}
+    return {error["path"]: error["message"] for error in refused.value.errors}
 
 
 def tool(**review):
@@ -34,16 +34,16 @@ def tool(**review):
 
 @pytest.mark.parametrize("field", ["facts", "columns"])
 def test_a_fact_that_the_tool_does_not_declare_is_refused(field):
-    said = refusal(review={field: ["totl"]})
-    assert said == {
+    errors = refusal(review={field: ["totl"]})
+    assert errors == {
         f"tools.pay.review.{field}": "totl is not among the facts of this tool; did "
         "you mean total?"
     }
 
 
 def test_an_unknown_fact_in_the_effect_sentence_is_refused():
-    said = refusal(effect="Pay {amount} to {before.nmae}")
-    assert said == {
+    errors = refusal(effect="Pay {amount} to {before.nmae}")
+    assert errors == {
         "tools.pay.effect": "nmae is not among the facts of this tool; write arrived "
         "or total"
     }
@@ -51,8 +51,8 @@ def test_an_unknown_fact_in_the_effect_sentence_is_refused():
 
 def test_more_than_six_facts_are_refused():
     names = [f"fact_{number}" for number in range(7)]
-    said = refusal(facts=names, review={"facts": names})
-    assert list(said) == ["tools.pay.review.facts"]
+    errors = refusal(facts=names, review={"facts": names})
+    assert list(errors) == ["tools.pay.review.facts"]
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_more_than_six_facts_are_refused():
     ],
 )
 def test_a_conflict_that_cannot_be_checked_is_refused(when, says):
-    said = refusal(review={"conflicts": [{**CONFLICT, "when": when}]})
-    assert says in said["tools.pay.review.conflicts.arrived.when"]
+    errors = refusal(review={"conflicts": [{**CONFLICT, "when": when}]})
+    assert says in errors["tools.pay.review.conflicts.arrived.when"]
 
 
 def test_a_conflict_stands_once():
-    said = refusal(review={"conflicts": [CONFLICT, CONFLICT]})
-    assert said == {
+    errors = refusal(review={"conflicts": [CONFLICT, CONFLICT]})
+    assert errors == {
         "tools.pay.review.conflicts.arrived": "this id is used twice: give each its own"
     }
 
@@ -90,9 +90,9 @@ def test_a_conflict_stands_once():
 )
 def test_a_conflict_is_found_where_it_holds_or_cannot_be_checked(args, before, found):
     facts = builders.facts(args=args, before=before)
-    said = conflicts.list_conflicts(tool(conflicts=[CONFLICT]), facts)
-    assert [one["checked"] for one in said] == found
-    assert {one["id"] for one in said} <= {"arrived"}
+    shown = conflicts.list_conflicts(tool(conflicts=[CONFLICT]), facts)
+    assert [conflict["checked"] for conflict in shown] == found
+    assert {conflict["id"] for conflict in shown} <= {"arrived"}
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,6 @@ def test_the_store_compares_the_reason_of_a_refund_with_the_carrier(
     facts = store.facts(
         store.shipped(), "process_refund", {"reason": reason}, before=before
     )
-    assert [one["id"] for one in conflicts.list_conflicts(definition, facts)] == found
+    assert [
+        conflict["id"] for conflict in conflicts.list_conflicts(definition, facts)
+    ] == found

@@ -39,14 +39,14 @@ SLACK = Place("slack", "#money")
     ],
 )
 def test_a_row_holds_where_all_its_keys_do(row: dict[str, Any], holds: bool) -> None:
-    found = select_places([Route(to=["slack:#money"], **row)], MESSAGE)
-    assert found == ([SLACK] if holds else None)
+    places = select_places([Route(to=["slack:#money"], **row)], MESSAGE)
+    assert places == ([SLACK] if holds else None)
 
 
 def test_rows_count_together_and_a_place_once() -> None:
     rows = [Route(to=["email", "slack:#money"]), Route(to=["slack:#money", "sms"])]
-    found = select_places(rows, MESSAGE)
-    assert found == [Place("email", ""), SLACK, Place("sms", "")]
+    places = select_places(rows, MESSAGE)
+    assert places == [Place("email", ""), SLACK, Place("sms", "")]
 
 
 def test_what_the_policy_does_not_have_is_refused() -> None:

@@ -10,9 +10,9 @@ from tests.policies.builders import rule
 
 
 def refusal(*rules, **tool):
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as refused:
         parse_document(builders.data({"rules": list(rules)}, **tool))
-    return {error["path"]: error["message"] for error in found.value.errors}
+    return {error["path"]: error["message"] for error in refused.value.errors}
 
 
 READER = {
@@ -40,10 +40,10 @@ READER = {
     ],
 )
 def test_a_rule_reads_what_its_tools_have(when):
-    found = parse_document(
+    document = parse_document(
         builders.data({"rules": [rule(when=when, tier="approve")]}, **READER)
     )
-    assert found.rules[0].condition.text == when
+    assert document.rules[0].condition.text == when
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_a_rule_reads_what_its_tools_have(when):
     ],
 )
 def test_a_slip_is_refused_when_it_is_saved(when, says):
-    found = refusal(rule(when=when, tier="approve"), **READER)
-    assert says in found["rules.a.rule.when"]
+    refused = refusal(rule(when=when, tier="approve"), **READER)
+    assert says in refused["rules.a.rule.when"]
 
 
 def test_a_rule_of_every_tool_reads_only_what_all_have():
     every = {**rule(when="args.amount > 1", tier="approve"), "tools": ["*"]}
     plain = {**builders.TOOL, "money": [], "schema": {"type": "object"}, "effect": "x"}
     tools = {"pay": builders.TOOL, "look": plain}
-    with pytest.raises(InvalidPolicy) as found:
+    with pytest.raises(InvalidPolicy) as refused:
         parse_document(builders.data({"rules": [every], "tools": tools}))
-    assert found.value.errors == [
+    assert refused.value.errors == [
         {"path": "rules.a.rule.when", "message": "look has no args.amount"}
     ]
 
