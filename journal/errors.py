@@ -44,7 +44,9 @@ class DomainError(Exception):
     def __init_subclass__(cls, *, code: str = "", status: int = 0) -> None:
         """Give the class a code and an HTTP status, by default those of its base."""
         super().__init_subclass__()
-        cls.code, cls.status = code or cls.code, status or cls.status
+        for name, value in {"code": code, "status": status}.items():
+            if value:
+                setattr(cls, name, value)
 
     @property
     def cause(self) -> str:
