@@ -66,36 +66,7 @@ def parse(raw: bytes) -> Any:
 
 def encode(value: Any) -> bytes:
     """The RFC 8785 form of a value. Raises `ValueError` for what JSON cannot say."""
-    # For values without floats, large integers or non-ASCII keys, the C encoder of the
-    # standard library writes the same bytes, faster. RFC 8785 sorts other keys
-    # differently.
-    if _is_simple(value):
-        return _encode_simple(value).encode()
     return rfc8785.dumps(value)
-
-
-_encode_simple = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":")
-).encode
-
-
-def _is_simple(root: Any) -> bool:
-    pending = [root]
-    while pending:
-        value = pending.pop()
-        kind = type(value)
-        if kind is dict:
-            if not all(type(key) is str and key.isascii() for key in value):
-                return False
-            pending.extend(value.values())
-        elif kind is list or kind is tuple:
-            pending.extend(value)
-        elif kind is int:
-            if abs(value) > MAX_INTEGER:
-                return False
-        elif kind is not bool and value is not None and not isinstance(value, str):
-            return False
-    return True
 
 
 def digest(data: bytes) -> str:
