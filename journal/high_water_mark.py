@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 import redis
@@ -23,8 +22,7 @@ from django.conf import settings
 
 BROKER_KEY = "counterseal:epoch"
 COPY_EVERY_S = 1.0
-MAX_FILE_BYTES = 64 * 1024
-_TAIL_BYTES = 256
+MAX_FILE_BYTES = 8 * 1024  # it is read whole, so a longer one is slower to read
 # The broker keeps the greater mark, because hosts write in any order.
 _KEEP_GREATER = """
 local kept = redis.call('GET', KEYS[1])
@@ -57,12 +55,17 @@ class CorruptMarkFile(Exception):
 
 
 def build_mark_path() -> Path:
-    return _join_path(settings.COUNTERSEAL.state)
+    return Path(settings.COUNTERSEAL.state) / "epoch"
 
 
-@cache  # every action asks for it several times
-def _join_path(state: Path) -> Path:
-    return state / "epoch"
+class _LastReading:
+    """The file as this process read it last, and the greatest mark in it. It is read
+    again when it has changed."""
+
+    reading: tuple[tuple[Path, int, int, int], HighWaterMark] | None = None
+
+
+_last = _LastReading()
 
 
 def read_mark() -> HighWaterMark | None:
@@ -75,11 +78,14 @@ def read_mark() -> HighWaterMark | None:
             return None
         version = (path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         last = _last.reading
-        if last is None or last.version != version:
-            last = _last.reading = _read_file(version, last)
+        if last is None or last[0] != version:
+            marks = _parse_marks(path.read_bytes())
+            if not marks:
+                raise CorruptMarkFile(str(path))
+            last = _last.reading = version, max(marks)
     except FileNotFoundError:
         return None
-    return last.mark
+    return last[1]
 
 
 def find_best_known_mark() -> HighWaterMark | None:
@@ -110,43 +116,6 @@ def _is_readable() -> bool:
     except CorruptMarkFile:
         return False
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What this process read from the file last. Processes only append to the file, so
-    the next reading parses only what was added."""
-
-    version: tuple[Path, int, int, int]
-    mark: HighWaterMark
-    end: int  # of the last whole line
-    tail: bytes  # the last bytes before the end, by which other content is noticed
-
-
-class _LastReading:
-    reading: _Reading | None = None
-
-
-_last = _LastReading()
-
-
-def _read_file(version: tuple[Path, int, int, int], last: _Reading | None) -> _Reading:
-    """Read the file, from the end of the last reading if it is one of the same file.
-    Several processes write lines in any order. Raises CorruptMarkFile for a file
-    without a readable mark, and OSError."""
-    if last is not None and last.version[:2] != version[:2]:
-        last = None
-    begin = last.end - len(last.tail) if last else 0
-    with version[0].open("rb") as file:
-        file.seek(begin)
-        content = file.read()
-    if last is not None and not content.startswith(last.tail):
-        return _read_file(version, None)
-    places = [*([last.mark] if last else []), *_parse_marks(content)]
-    if not places:
-        raise CorruptMarkFile(str(version[0]))
-    whole = content[: content.rfind(b"\n") + 1]
-    return _Reading(version, max(places), begin + len(whole), whole[-_TAIL_BYTES:])
 
 
 def _parse_marks(content: bytes) -> list[HighWaterMark]:
