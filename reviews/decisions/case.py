@@ -45,7 +45,7 @@ class DecisionContext:
     """Everything that one decision needs; all but `preflight` is read after the
     request's lock."""
 
-    said: VerdictSubmission
+    submission: VerdictSubmission
     request: ApprovalRequest
     version: RequestVersion
     role: Role
@@ -61,11 +61,11 @@ class DecisionContext:
         """The conditions of this approval and of those that count beside it."""
         version = self.version
         others = [
-            one.conditions
-            for one in self.earlier
-            if one.version == version.number or one.person in version.carried
+            vote.conditions
+            for vote in self.earlier
+            if vote.version == version.number or vote.person in version.carried
         ]
-        return join_conditions([*others, self.said.conditions])
+        return join_conditions([*others, self.submission.conditions])
 
 
 _FACTS = Statement(f"""
@@ -101,21 +101,21 @@ class DecisionFacts:
 
 
 def load_decision_facts(
-    said: Sequence[VerdictSubmission], requests: Mapping[str, ApprovalRequest]
+    submissions: Sequence[VerdictSubmission], requests: Mapping[str, ApprovalRequest]
 ) -> DecisionFacts:
     """Load the facts for these verdicts of one person, in a number of queries that does
     not grow with them. Locks their holds. Caller holds the locks of the requests.
     Raises LookupError when the person is gone."""
-    rows = [requests[one.request_id] for one in said]
+    rows = [requests[submission.request_id] for submission in submissions]
     ids = [row.pk for row in rows]
     holds = locks.lock_holds(ids)
     actions = {build_action_key(row.proposal) for row in rows}
     state, (votes, *decider) = gate_state.load_row(
-        _FACTS, actions, requests=ids, person=said[0].person.pk
+        _FACTS, actions, requests=ids, person=submissions[0].person.pk
     )
     who, cast = permissions.build_decider(decider), votes or []
     if who is None:
-        raise LookupError(f"there is no person {said[0].person.pk}")
+        raise LookupError(f"there is no person {submissions[0].person.pk}")
     filled: dict[str, list[int]] = {pk: [] for pk in ids}
     earlier: dict[str, list[EarlierVote]] = {pk: [] for pk in ids}
     for request, version, current, voter, _, step, counts, stored in cast:
@@ -134,9 +134,9 @@ def load_decision_facts(
         holds=holds,
         readings=state_readings.load_readings(
             [
-                (requests[one.request_id].sealed.revision, one.reading)
-                for one in said
-                if one.commits
+                (requests[submission.request_id].sealed.revision, submission.reading)
+                for submission in submissions
+                if submission.commits
             ]
         ),
         filled=filled,
@@ -163,17 +163,17 @@ def list_complete_step_people(
     ]
 
 
-def check_step_up(said: VerdictSubmission, now: datetime) -> None:
+def check_step_up(submission: VerdictSubmission, now: datetime) -> None:
     """Check that the person just confirmed exactly this verdict with a usable password
     (docs/invariants.md I16).
 
     Raises ReauthenticationRequired. Caller holds the request's lock and read the person
     after it.
     """
-    proof = said.step_up
-    if proof is None or not proof.holds(said.bound, now):  # guard: step-up-bound
+    proof = submission.step_up
+    if proof is None or not proof.holds(submission.bound, now):  # guard: step-up-bound
         raise ReauthenticationRequired
-    if not said.person.has_usable_password():
+    if not submission.person.has_usable_password():
         raise ReauthenticationRequired(
             "You have no password to confirm it with. Nothing was decided."
         )

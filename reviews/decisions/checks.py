@@ -62,7 +62,7 @@ from .votes import StepVote
 
 
 def check_still_open(
-    request: ApprovalRequest, said: VerdictSubmission, now: datetime
+    request: ApprovalRequest, submission: VerdictSubmission, now: datetime
 ) -> None:
     """Check that the request is still open for this verdict; a rejection may still end
     a recall window. Raises RequestExpired, RequestWithdrawn, AlreadyDecided or
@@ -74,9 +74,11 @@ def check_still_open(
         raise _build_expired_error(request, now)
     if status in RETRACTED:
         raise _build_withdrawn_error(request)
-    held = status is RequestStatus.RECALLABLE and said.verdict is not Verdict.REJECT
+    held = (
+        status is RequestStatus.RECALLABLE and submission.verdict is not Verdict.REJECT
+    )
     if held or status in DECIDED:
-        raise _build_decided_error(request, said, now)
+        raise _build_decided_error(request, submission, now)
 
 
 def _build_expired_error(request: ApprovalRequest, now: datetime) -> DomainError:
@@ -110,16 +112,16 @@ _NEWEST_DECISION = PreparedQuery(
 
 
 def _build_decided_error(
-    request: ApprovalRequest, said: VerdictSubmission, now: datetime
+    request: ApprovalRequest, submission: VerdictSubmission, now: datetime
 ) -> DomainError:
     decision = _NEWEST_DECISION.fetch_first(request=request.pk, version=request.version)
     if decision is None:
         return AlreadyDecided()
-    who = _describe_decider(request, decision, said)
+    who = _describe_decider(request, decision, submission)
     what = VERDICT_SPECS[Verdict(decision.verdict)].past_in_full
-    noun = VERDICT_SPECS[said.verdict].noun
+    noun = VERDICT_SPECS[submission.verdict].noun
     theirs = str(decision.authority.get("hold", ""))
-    if said.hold and theirs and theirs != said.hold and who != "You":
+    if submission.hold and theirs and theirs != submission.hold and who != "You":
         return HoldLapsed(
             f"Your claim ended and {_lowercase_decider(who)} {what} this at "
             f"{format_time(decision.at)}. Your {noun} has no effect."
@@ -133,13 +135,13 @@ def _build_decided_error(
 
 
 def _describe_decider(
-    request: ApprovalRequest, decision: Decision, said: VerdictSubmission
+    request: ApprovalRequest, decision: Decision, submission: VerdictSubmission
 ) -> str:
     """The decider's name once the request is settled. During the recall window, and to
     a person who is barred from the proposal, the decider stays anonymous."""
-    if decision.reviewer_id == said.person.pk:
+    if decision.reviewer_id == submission.person.pk:
         return "You"
-    concerned = said.person.public_id in request.proposal.barred
+    concerned = submission.person.public_id in request.proposal.barred
     hidden = concerned or request.status == RequestStatus.RECALLABLE
     return "Someone else" if hidden else str(decision.reviewer)
 
@@ -156,10 +158,10 @@ def _format_duration(count: int) -> str:
 
 
 def build_decision_context(
-    said: VerdictSubmission,
+    submission: VerdictSubmission,
     request: ApprovalRequest,
     preflight: Preflight,
-    found: DecisionFacts,
+    facts: DecisionFacts,
     *,
     now: datetime,
 ) -> DecisionContext:
@@ -169,22 +171,25 @@ def build_decision_context(
     deferred. Caller holds the request's lock, and loaded `found` under it.
     """
     version = request.sealed
-    _check_current(said, request, found, now)
+    _check_current(submission, request, facts, now)
     if not preflight.current:
         raise Conflict  # it became current during the wait, and no verifier was called
-    role = permissions.check_can_decide(said.person, request, version, found.known)
-    hold = found.holds.get(request.pk)
-    hold_rows.check_hold(hold, said.person, now, said.hold)
-    reading = _check_reading(said, version, found.readings)
-    _check_reason(said, version)
-    _check_readable(said, version)
-    _check_conditions(said, version, reading, now)
-    if said.verdict is not Verdict.MODIFY:  # which `check_made_version` asks instead
-        _check_written_answer(said, version)
-    if version.step_up and said.commits:  # guard: step-up
-        check_step_up(said, now)
+    role = permissions.check_can_decide(
+        submission.person, request, version, facts.known
+    )
+    hold = facts.holds.get(request.pk)
+    hold_rows.check_hold(hold, submission.person, now, submission.hold)
+    reading = _check_reading(submission, version, facts.readings)
+    _check_reason(submission, version)
+    _check_readable(submission, version)
+    _check_conditions(submission, version, reading, now)
+    # `check_made_version` asks it of an edit instead.
+    if submission.verdict is not Verdict.MODIFY:
+        _check_written_answer(submission, version)
+    if version.step_up and submission.commits:  # guard: step-up
+        check_step_up(submission, now)
     return DecisionContext(
-        said,
+        submission,
         request,
         version,
         role,
@@ -192,53 +197,55 @@ def build_decision_context(
         preflight=preflight,
         hold=hold,
         reading=reading,
-        filled=found.filled[request.pk],
-        earlier=found.earlier[request.pk],
+        filled=facts.filled[request.pk],
+        earlier=facts.earlier[request.pk],
     )
 
 
-def _check_readable(said: VerdictSubmission, version: RequestVersion) -> None:
+def _check_readable(submission: VerdictSubmission, version: RequestVersion) -> None:
     # An edit is shown again as a version of its own.
     if (
-        said.verdict is Verdict.APPROVE
+        submission.verdict is Verdict.APPROVE
         and describe.load_brief(version.revision).unreadable
     ):
         raise EffectUnreadable
 
 
 def _check_current(
-    said: VerdictSubmission,
+    submission: VerdictSubmission,
     request: ApprovalRequest,
-    found: DecisionFacts,
+    facts: DecisionFacts,
     now: datetime,
 ) -> None:
-    check_still_open(request, said, now)
+    check_still_open(request, submission, now)
     # A stop withdraws open requests in the background. One that it has not reached yet
     # may no longer be decided either. A paused request may be.
     # guard: decide-stop
-    if found.state.modes[build_action_key(request.proposal)] is StopMode.STOPPED:
+    if facts.state.modes[build_action_key(request.proposal)] is StopMode.STOPPED:
         raise RequestWithdrawn("This was stopped. Your decision was not recorded.")
-    if said.is_stale(request):  # guard: seen-version
+    if submission.is_stale(request):  # guard: seen-version
         raise StaleVersion(current_version=request.version)
 
 
 def _check_reading(
-    said: VerdictSubmission, version: RequestVersion, found: KnownReadings
+    submission: VerdictSubmission, version: RequestVersion, readings: KnownReadings
 ) -> StateReading | None:
     """A verdict that lets something happen needs the current state to be the one shown.
     Returns that reading; None for other verdicts, and for an edit, whose arguments have
     a reading of their own."""
-    if not said.commits:
+    if not submission.commits:
         return None
-    shown = state_readings.check_reading(version.revision, said.reading, found)
-    return None if said.verdict is Verdict.MODIFY else shown
+    shown = state_readings.check_reading(version.revision, submission.reading, readings)
+    return None if submission.verdict is Verdict.MODIFY else shown
 
 
-def _check_written_answer(said: VerdictSubmission, version: RequestVersion) -> None:
+def _check_written_answer(
+    submission: VerdictSubmission, version: RequestVersion
+) -> None:
     """Only the request's own page asks for a written answer, and refuses a missing one
     itself. Raises AttentionCheckFailed for an approval from anywhere else."""
-    on_its_page = said.page is not None and not said.batch
-    if on_its_page or not said.commits:
+    on_its_page = submission.page is not None and not submission.batch
+    if on_its_page or not submission.commits:
         return
     if versions.needs_written_answer(version):  # guard: written-answer
         raise AttentionCheckFailed(
@@ -263,38 +270,39 @@ def check_made_version(case: DecisionContext, made: RequestVersion) -> None:
     `build_decision_context` checks the version that was shown. The page evidence of the
     submission becomes that of the made version. Raises ReasonMissing,
     ReauthenticationRequired, AttentionCheckFailed."""
-    said = case.said
-    _check_reason(said, made)
-    _check_written_answer(said, made)
+    submission = case.submission
+    _check_reason(submission, made)
+    _check_written_answer(submission, made)
     if made.step_up:  # the edit may be what requires it
-        check_step_up(said, case.now)
-    if said.page is not None and said.page.edit is not None:
+        check_step_up(submission, case.now)
+    if submission.page is not None and submission.page.edit is not None:
         # guard: edit-examined
-        case.said = replace(said, page=said.page.edit.examine(made))
+        case.submission = replace(submission, page=submission.page.edit.examine(made))
 
 
-def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
-    _check_reason_fits(said)
-    needed = version.requires_reason or VERDICT_SPECS[said.verdict].needs_reason
-    if needed and not said.reason_code:
+def _check_reason(submission: VerdictSubmission, version: RequestVersion) -> None:
+    _check_reason_fits(submission)
+    needed = version.requires_reason or VERDICT_SPECS[submission.verdict].needs_reason
+    if needed and not submission.reason_code:
         raise ReasonMissing(
             errors=[
                 build_field_error(
-                    "reason_code", f"required; {_describe_reason_codes(said.verdict)}"
+                    "reason_code",
+                    f"required; {_describe_reason_codes(submission.verdict)}",
                 )
             ]
         )
-    if said.reason_code == ReasonCode.OTHER and not said.reason.strip():
+    if submission.reason_code == ReasonCode.OTHER and not submission.reason.strip():
         raise ReasonMissing(
             "Enter a note: the reason “Other” needs one. Nothing was recorded.",
             errors=[build_field_error("reason", "please specify")],
         )
 
 
-def _check_reason_fits(said: VerdictSubmission) -> None:
+def _check_reason_fits(submission: VerdictSubmission) -> None:
     """The agent acts on the reason code, so one that contradicts the verdict would
     mislead it. Raises ReasonMissing."""
-    code, verdict = said.reason_code, said.verdict
+    code, verdict = submission.reason_code, submission.verdict
     if not code or code in VERDICT_SPECS[verdict].reasons:
         return
     known = code in set(ReasonCode)
@@ -319,21 +327,21 @@ LONGEST_DELAY = timedelta(days=30)
 
 
 def _check_conditions(
-    said: VerdictSubmission,
+    submission: VerdictSubmission,
     version: RequestVersion,
     reading: StateReading | None,
     now: datetime,
 ) -> None:
     """Only an approval has conditions. They must leave time to execute it, and name
     fields that the tool's reader gives. Raises InvalidInput."""
-    if said.conditions == NO_CONDITIONS:
+    if submission.conditions == NO_CONDITIONS:
         return
-    if said.verdict is not Verdict.APPROVE:
+    if submission.verdict is not Verdict.APPROVE:
         rule = "only an approval takes conditions; leave them out"
         raise InvalidInput(errors=[build_field_error("conditions", rule)])
     errors = [
-        *_list_time_errors(said.conditions, now),
-        *_list_expected_errors(said.conditions, version, reading),
+        *_list_time_errors(submission.conditions, now),
+        *_list_expected_errors(submission.conditions, version, reading),
     ]
     if errors:
         raise InvalidInput(
@@ -371,17 +379,17 @@ def _list_expected_errors(
             f"conditions.expect.{at}.field",
             f"not a field of the current reading; use one of: {names}",
         )
-        for at, one in enumerate(expected)
-        if one.field not in known
+        for at, value in enumerate(expected)
+        if value.field not in known
     ]
 
 
 def build_vote(case: DecisionContext) -> StepVote:
     """Build the vote: for an approval, with the step that it fills. Raises
     NotPermitted."""
-    if case.said.verdict is not Verdict.APPROVE:
+    if case.submission.verdict is not Verdict.APPROVE:
         return StepVote(case)
-    person, role = case.said.person, case.role
+    person, role = case.submission.person, case.role
     place = permissions.check_vote_counts(person, role, case.version, case.filled)
     return StepVote(case, place)
 

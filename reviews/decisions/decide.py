@@ -25,7 +25,7 @@ from .submission import VerdictSubmission
 from .votes import StepVote
 
 
-def decide_request(said: VerdictSubmission) -> ApprovalRequest:
+def decide_request(submission: VerdictSubmission) -> ApprovalRequest:
     """Record one verdict and apply its consequences.
 
     Raises NotPermitted, StaleVersion, AlreadyDecided, RequestExpired, RequestWithdrawn,
@@ -36,18 +36,17 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     transaction.
     """
     try:
-        return _decide_or_explain(said)
+        return _decide_or_explain(submission)
     except DomainError as error:
-        _log_refusal(said, error)
+        _log_refusal(submission, error)
         raise
 
 
-def _decide_or_explain(said: VerdictSubmission) -> ApprovalRequest:
-    found = preflight.run_preflight(said)
+def _decide_or_explain(submission: VerdictSubmission) -> ApprovalRequest:
     try:
-        return _record_verdict(said, found)
+        return _record_verdict(submission, preflight.run_preflight(submission))
     except _AlreadySettled as settled:
-        checks.check_still_open(settled.request, said, clock.now())
+        checks.check_still_open(settled.request, submission, clock.now())
         raise
 
 
@@ -71,25 +70,27 @@ class _AlreadySettled(Conflict):
     "request.authorized; grant.issued, execution.queued; canary.revealed; stop.raised",
     after="mail, nudge, webhook, wake-up",
 )
-def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
-    request = locks.lock_request_or_canary(said.request_id)
+def _record_verdict(
+    submission: VerdictSubmission, preflight: Preflight
+) -> ApprovalRequest:
+    request = locks.lock_request_or_canary(submission.request_id)
     if request.status not in OPEN:
         raise _AlreadySettled(request)
-    found.reuse_version(request)
-    known = load_decision_facts([said], {request.pk: request})
-    restore_epochs.check_not_restored(known.state.halted)
+    preflight.reuse_version(request)
+    facts = load_decision_facts([submission], {request.pk: request})
+    restore_epochs.check_not_restored(facts.state.halted)
     # Their role may have been revoked during the wait for the lock.
-    said, now = replace(said, person=known.person), known.state.now
+    submission, now = replace(submission, person=facts.person), facts.state.now
     incidents.catch_up_deadline(request, now)
-    case = checks.build_decision_context(said, request, found, known, now=now)
+    case = checks.build_decision_context(submission, request, preflight, facts, now=now)
     with writes.unit_of_work():
         if request.canary:  # guard: canary-verdict
             _end_canary(case)
-        elif found.raised and said.verdict is Verdict.APPROVE:
+        elif preflight.raised and submission.verdict is Verdict.APPROVE:
             verdicts.escalate_requests([StepVote(case)], cause="verifier")
         else:
-            verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
-    checks.check_deferred_refusal(case.said.page)
+            verdicts.VERDICTS[submission.verdict]([checks.build_vote(case)])
+    checks.check_deferred_refusal(case.submission.page)
     failpoints.point("decided_uncommitted", request.pk)
     return request
 
@@ -97,16 +98,16 @@ def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalReques
 def _end_canary(case: DecisionContext) -> None:
     """Record the verdict on a canary, which lets nothing happen, and free the hold. An
     edit is checked like that of a request."""
-    if case.said.verdict is Verdict.MODIFY:
+    if case.submission.verdict is Verdict.MODIFY:
         modify.check_edit(case)
-    said = case.said
+    submission = case.submission
     canary_verdicts.record_verdict(
         case.request,
-        said.verdict,
-        actor=said.actor,
+        submission.verdict,
+        actor=submission.actor,
         now=case.now,
-        edited=said.args,
-        took_ms=said.page.took_ms if said.page else None,
+        edited=submission.args,
+        took_ms=submission.page.took_ms if submission.page else None,
     )
     hold_rows.clear_decided_holds([(case.hold, case.request)])
 
@@ -121,33 +122,33 @@ _REFUSED = PreparedQuery(
 
 
 @operation(entry="decide_request", logs="decision.refused")
-def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
+def _log_refusal(submission: VerdictSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own, because the decision's rolls
     back (docs/invariants.md I8, I30)."""
-    request = _REFUSED.fetch_first(pk=said.request_id)
+    request = _REFUSED.fetch_first(pk=submission.request_id)
     if request is None:
         return
     log.append(
         "decision.refused",
-        actor=said.actor,
+        actor=submission.actor,
         at=request.now,
-        verdict=said.verdict,
+        verdict=submission.verdict,
         data={
             "code": error.code,
-            "seen": said.action_hash[:80],
-            **_collect_missed_check(said, error),
+            "seen": submission.action_hash[:80],
+            **_collect_missed_check(submission, error),
         },
         **transitions.request.context(request),
     )
 
 
 def _collect_missed_check(
-    said: VerdictSubmission, error: DomainError
+    submission: VerdictSubmission, error: DomainError
 ) -> dict[str, Any]:
     """Which attention check was answered wrong, with the chosen answers as indexes."""
-    if error.code != AttentionCheckFailed.code or said.page is None:
+    if error.code != AttentionCheckFailed.code or submission.page is None:
         return {}
-    check = said.page.answered
+    check = submission.page.answered
     if not check:
         return {}
     return {"check": check["question"], "answers": check.get("answers", [])}

@@ -71,13 +71,13 @@ def _filter_storable_edits(request_id: str, edits: Mapping[str, str]) -> dict[st
     if not edits:
         return {}
     hidden = _list_hidden_fields(request_id)
-    kept = {
+    storable = {
         name: text
         for name, text in edits.items()
-        if not any(name == one or name.startswith(f"{one}.") for one in hidden)
+        if not any(name == field or name.startswith(f"{field}.") for field in hidden)
     }
-    size = sum(len(name) + len(text) for name, text in kept.items())
-    return kept if size <= EDITS_LENGTH else {}
+    size = sum(len(name) + len(text) for name, text in storable.items())
+    return storable if size <= EDITS_LENGTH else {}
 
 
 def _list_hidden_fields(request_id: str) -> list[str]:
@@ -90,22 +90,22 @@ def _list_hidden_fields(request_id: str) -> list[str]:
 
 def list_drafts(person: Person, request_id: str) -> list[Draft]:
     """This person's drafts on the request from the last day, the newest first."""
-    found = Draft.objects.filter(person=person, request=request_id)
-    kept = found.filter(saved_at__gt=clock.now() - DRAFT_LIFETIME)
-    return list(kept.order_by("-saved_at", "panel"))
+    drafts = Draft.objects.filter(person=person, request=request_id)
+    recent = drafts.filter(saved_at__gt=clock.now() - DRAFT_LIFETIME)
+    return list(recent.order_by("-saved_at", "panel"))
 
 
 def find_draft(person: Person, request_id: str, panel: str) -> Draft | None:
     """This person's draft of one panel from the last day; None without one."""
-    found = list_drafts(person, request_id)
-    return next((one for one in found if one.panel == panel), None)
+    drafts = list_drafts(person, request_id)
+    return next((draft for draft in drafts if draft.panel == panel), None)
 
 
 def discard_drafts(*, person: Person, request_id: str, panel: str = "") -> None:
     """Delete this person's draft of the panel, or without one all their drafts on the
     request: after they were sent or are no longer needed."""
-    found = Draft.objects.filter(person=person, request=request_id)
-    (found.filter(panel=panel) if panel else found).delete()
+    drafts = Draft.objects.filter(person=person, request=request_id)
+    (drafts.filter(panel=panel) if panel else drafts).delete()
 
 
 def delete_old_drafts() -> int:
@@ -123,8 +123,8 @@ def add_note(
     Raises NotFound, TextMissing for an empty text, NotPermitted for a person who may
     decide nothing in its queue.
     """
-    found = ApprovalRequest.with_canaries.select_related("proposal")
-    own = found.filter(canary_for__in=["", person.public_id])
+    requests = ApprovalRequest.with_canaries.select_related("proposal")
+    own = requests.filter(canary_for__in=["", person.public_id])
     request = own.filter(pk=request_id).first()
     if request is None:
         raise NotFound

@@ -87,36 +87,36 @@ def check_edit(case: DecisionContext) -> EditAssessment:
     """Assess the edited action, and check the version that it makes where the editor's
     vote counts for it. Raises what `assess_edit` and `checks.check_made_version`
     raise."""
-    found = assess_edit(case)
-    if found.counts:
-        check_made_version(case, found.made)
-    return found
+    assessment = assess_edit(case)
+    if assessment.counts:
+        check_made_version(case, assessment.made)
+    return assessment
 
 
 def _modify_request(case: DecisionContext) -> None:
-    found = check_edit(case)
-    said, request, before = case.said, case.request, case.version.revision
-    shown, editor = Tier(request.tier), case.said.person.public_id
-    if not found.counts:
+    assessment = check_edit(case)
+    submission, request, before = case.submission, case.request, case.version.revision
+    shown, editor = Tier(request.tier), case.submission.person.public_id
+    if not assessment.counts:
         record_votes([StepVote(case)])
-    if found.widenings:
-        because = {"because": list(found.widenings)}
+    if assessment.widenings:
+        because = {"because": list(assessment.widenings)}
         log_decision_event(case, "decision.second_person", data=because)
     narrative = _copy_narrative(before)
-    barred = [*case.version.edited_by, *([editor] if found.bars_editor else [])]
+    barred = [*case.version.edited_by, *([editor] if assessment.bars_editor else [])]
     replace_revision(
         request,
-        found.action,
+        assessment.action,
         narrative,
-        found.ruling,
-        said.actor,
+        assessment.ruling,
+        submission.actor,
         case.now,
         event="modify",
         least=case.preflight.least,
         edited_by=list(dict.fromkeys(barred)),
     )
     case.version, case.filled = request.sealed, ()  # the edit voids all earlier votes
-    if found.counts:
+    if assessment.counts:
         _record_editor_vote(case)
     _log_lowered_tier(case, before, shown)
 
@@ -130,7 +130,7 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     person and nobody else can decide it; InvalidInput when nothing changed. `firmly` as
     in `govern`.
     """
-    action = build_edited_action(case.said, case.version, case.preflight.reading)
+    action = build_edited_action(case.submission, case.version, case.preflight.reading)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise build_policy_refusal(ruling)
@@ -139,7 +139,7 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     made = draft_version(case.version, action, ruling, least=least)
     if case.preflight.queue not in {"", made.queue.name}:  # guard: edit-verifiers
         raise Conflict  # the verifiers of another queue were asked
-    found = EditAssessment(
+    assessment = EditAssessment(
         action,
         ruling,
         made,
@@ -147,9 +147,9 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
         exceeds=_exceeds_editor(case, ruling),
         widenings=_list_widenings(case, action, ruling),
     )
-    if found.widenings:
-        _check_second_person(case, found)
-    return found
+    if assessment.widenings:
+        _check_second_person(case, assessment)
+    return assessment
 
 
 def _list_widenings(
@@ -169,7 +169,7 @@ def _list_widenings(
 
 
 def _find_revision_of_others(case: DecisionContext) -> Revision:
-    shown, editor = case.version.revision, case.said.person.public_id
+    shown, editor = case.version.revision, case.submission.person.public_id
     if shown.author_id != editor:
         return shown
     rows = Revision.objects.filter(proposal=shown.proposal_id)
@@ -182,19 +182,19 @@ def _build_judged_call(
     return edits.JudgedCall(args, facts.get("keys", {}), facts.get("before", {}))
 
 
-def _check_second_person(case: DecisionContext, found: EditAssessment) -> None:
+def _check_second_person(case: DecisionContext, assessment: EditAssessment) -> None:
     """Raises PolicyViolation when too few people could decide what the edit makes."""
-    without = case.said.person.public_id if found.bars_editor else ""
+    without = case.submission.person.public_id if assessment.bars_editor else ""
     lacking = voters.find_shortage_without(
-        found.made.steps,
-        voters.list_voters(found.made.queue_id),
+        assessment.made.steps,
+        voters.list_voters(assessment.made.queue_id),
         case.request,
-        found.made,
+        assessment.made,
         (),
         without=without,
     )
     if lacking:  # guard: edit-in-vain
-        because = " and ".join(found.widenings)
+        because = " and ".join(assessment.widenings)
         raise PolicyViolation(
             f"This edit needs another person, because {because}, and too few people can"
             " decide it. Nothing was recorded. Keep what widens it as it was, or have"
@@ -206,7 +206,7 @@ def _check_second_person(case: DecisionContext, found: EditAssessment) -> None:
 def _exceeds_editor(case: DecisionContext, ruling: Ruling) -> bool:
     """Whether the editor may not decide the edited action: its amount is above their
     ceiling, or its queue is not theirs."""
-    money, person = ruling.money, case.said.person
+    money, person = ruling.money, case.submission.person
     # guard: edit-ceiling
     if money and permissions.is_above_ceiling(person, money.minor, money.currency):
         return True
@@ -285,7 +285,7 @@ class EditRequirements:
         return alone and self.counts
 
 
-def preview_edit(said: VerdictSubmission) -> EditRequirements:
+def preview_edit(submission: VerdictSubmission) -> EditRequirements:
     """Preview an edit for the person who types it.
 
     Raises what committing the edit would raise, except for verifiers, reasons and
@@ -294,41 +294,41 @@ def preview_edit(said: VerdictSubmission) -> EditRequirements:
     """
     request = (
         ApprovalRequest.with_canaries.select_related("proposal")
-        .filter(pk=said.request_id)
+        .filter(pk=submission.request_id)
         .first()
     )
     if request is None:
         raise NotFound
-    if (said.version, said.action_hash) != (request.version, request.action_hash):
+    if submission.is_stale(request):
         raise StaleVersion(current_version=request.version)
     revision = request.sealed.revision
-    permissions.check_can_decide(said.person, request, request.sealed)
-    if problems := tools.list_argument_errors(revision.known_tool, said.args):
+    permissions.check_can_decide(submission.person, request, request.sealed)
+    if problems := tools.list_argument_errors(revision.known_tool, submission.args):
         raise InvalidArgs("Some fields need correction.", errors=problems)
     definition = tools.load_definition(revision.known_tool)
     asker = readings.build_asker(request.proposal)
-    reading = readers.read_state(definition, said.args or {}, asker=asker)
-    return _build_preview(said, request, reading)
+    reading = readers.read_state(definition, submission.args or {}, asker=asker)
+    return _build_preview(submission, request, reading)
 
 
 @operation(entry="preview_edit", writes="none: it only reads")
 def _build_preview(
-    said: VerdictSubmission, request: ApprovalRequest, reading: ToolReading
+    submission: VerdictSubmission, request: ApprovalRequest, reading: ToolReading
 ) -> EditRequirements:
     version = request.sealed
-    role = permissions.check_can_decide(said.person, request, version)
+    role = permissions.check_can_decide(submission.person, request, version)
     preflight = Preflight(reading=reading)
-    case = DecisionContext(said, request, version, role, clock.now(), preflight)
+    case = DecisionContext(submission, request, version, role, clock.now(), preflight)
     assessed = assess_edit(case, firmly=False)
     ruling = assessed.ruling
-    found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
+    evaluation, held = ruling.evaluation, {rule["id"] for rule in version.rules}
     return EditRequirements(
-        tier=versions.compute_asked_tier(found),
+        tier=versions.compute_asked_tier(evaluation),
         tier_now=Tier(request.tier),
-        risk=found.risk,
+        risk=evaluation.risk,
         risk_now=Risk(request.risk),
-        steps=versions.build_steps(found),
-        rules=[rule.text for rule in found.rules if rule.id not in held],
+        steps=versions.build_steps(evaluation),
+        rules=[rule.text for rule in evaluation.rules if rule.id not in held],
         reading=reading,
         exceeds=assessed.exceeds,
         widenings=assessed.widenings,

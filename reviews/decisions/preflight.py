@@ -64,7 +64,7 @@ class Preflight:
             request.sealed = self.version
 
 
-def run_preflight(said: VerdictSubmission) -> Preflight:
+def run_preflight(submission: VerdictSubmission) -> Preflight:
     """Read the state for edited arguments and call the verifiers, before any lock.
 
     Nothing is called for a person who may not decide this, or for arguments that break
@@ -72,46 +72,48 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
 
     Raises NotFound, NotPermitted, InvalidArgs, VerifierRefused.
     """
-    version = _NEWEST.fetch_first(request=said.request_id)
+    version = _NEWEST.fetch_first(request=submission.request_id)
     if version is None:
         raise NotFound
     request = version.request
     request.sealed = version
-    if not said.commits:
+    if not submission.commits:
         return Preflight(version=version)
-    if request.status != RequestStatus.PENDING or said.is_stale(request):
+    if request.status != RequestStatus.PENDING or submission.is_stale(request):
         return Preflight(current=False, version=version)
     if request.canary:  # no service hears of one
-        return _preflight_canary(said, version)
-    return _ask_services(said, version)
+        return _preflight_canary(submission, version)
+    return _ask_services(submission, version)
 
 
-def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+def _ask_services(submission: VerdictSubmission, version: RequestVersion) -> Preflight:
     """Call the reader and the verifiers. Raises NotPermitted, InvalidArgs,
     InvalidInput, VerifierRefused."""
-    if said.verdict is Verdict.MODIFY and said.args is not None:
-        return _ask_about_edit(said, version)
+    if submission.verdict is Verdict.MODIFY and submission.args is not None:
+        return _ask_about_edit(submission, version)
     if not _list_verifiers(version, version):
         return Preflight(version=version)
-    permissions.check_can_decide(said.person, version.request, version)
-    least = _ask_verifiers(said, version, version)
+    permissions.check_can_decide(submission.person, version.request, version)
+    least = _ask_verifiers(submission, version, version)
     raised = least.rank > Tier(version.tier).rank
     return Preflight(least=least, raised=raised, version=version)
 
 
-def _ask_about_edit(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+def _ask_about_edit(
+    submission: VerdictSubmission, version: RequestVersion
+) -> Preflight:
     """Read the state for the edited arguments, and ask the verifiers of the version
     that the edit makes: it may go to another queue."""
-    request, args = version.request, said.args or {}
-    permissions.check_can_decide(said.person, request, version)
+    request, args = version.request, submission.args or {}
+    permissions.check_can_decide(submission.person, request, version)
     _check_edited_args(args, version)
     definition = tools.load_definition(version.revision.known_tool)
     asker = readings.build_asker(request.proposal)
     reading = readers.read_state(definition, args, asker=asker)
-    made = _draft_edit(said, version, reading)
+    made = _draft_edit(submission, version, reading)
     if made is None:  # the policy forbids it, which is said under the lock
         return Preflight(reading=reading, version=version)
-    least = _ask_verifiers(said, version, made)
+    least = _ask_verifiers(submission, version, made)
     return Preflight(
         reading=reading, least=least, version=version, queue=made.queue.name
     )
@@ -121,22 +123,22 @@ def _ask_about_edit(said: VerdictSubmission, version: RequestVersion) -> Preflig
     entry="reviews.decisions.decide.decide_request", writes="none: it only reads"
 )
 def _draft_edit(
-    said: VerdictSubmission, version: RequestVersion, reading: ToolReading
+    submission: VerdictSubmission, version: RequestVersion, reading: ToolReading
 ) -> RequestVersion | None:
     """The version that the edit would make now, or None where the policy forbids it. It
     reads the sums and locks none: the edit is judged again under the lock."""
-    action = build_edited_action(said, version, reading)
+    action = build_edited_action(submission, version, reading)
     ruling = govern(action, now=clock.now(), firmly=False)
     return None if ruling.tier is Tier.BLOCK else draft_version(version, action, ruling)
 
 
 def build_edited_action(
-    said: VerdictSubmission, version: RequestVersion, reading: ToolReading | None
+    submission: VerdictSubmission, version: RequestVersion, reading: ToolReading | None
 ) -> ProposedAction:
     """The action with the edited arguments. Raises InvalidInput when nothing
     changed."""
     before, proposal = version.revision, version.request.proposal
-    if said.args is None or dict(said.args) == before.args:
+    if submission.args is None or dict(submission.args) == before.args:
         raise InvalidInput(
             "Nothing changed. Use Approve.",
             errors=[{"path": "args", "message": "at least one change"}],
@@ -144,7 +146,7 @@ def build_edited_action(
     return ProposedAction(
         proposal=proposal.pk,
         tool=proposal.tool_name,
-        args=said.args,
+        args=submission.args,
         agent=proposal.agent,
         thread=proposal.thread,
         preconditions=before.preconditions,
@@ -167,25 +169,27 @@ def _list_verifiers(
 
 
 def _ask_verifiers(
-    said: VerdictSubmission, version: RequestVersion, judged: RequestVersion
+    submission: VerdictSubmission, version: RequestVersion, judged: RequestVersion
 ) -> Tier:
     """The tier that the verifiers of the judged version demand. Raises
     VerifierRefused."""
-    found = verifiers.run_verifiers(
+    demand = verifiers.run_verifiers(
         _list_verifiers(version, judged),
-        _build_verifier_input(said, version, judged),
+        _build_verifier_input(submission, version, judged),
         stage="decision",
     )
-    if isinstance(found, verifiers.VerifierRefusal):
-        raise VerifierRefused(found.detail, verifier=found.code)
-    return found.tier if found else Tier.AUTO
+    if isinstance(demand, verifiers.VerifierRefusal):
+        raise VerifierRefused(demand.detail, verifier=demand.code)
+    return demand.tier if demand else Tier.AUTO
 
 
-def _preflight_canary(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+def _preflight_canary(
+    submission: VerdictSubmission, version: RequestVersion
+) -> Preflight:
     """The checks of an edit that call nothing: the state is that of the request that
     the canary was cloned from. Raises InvalidArgs."""
-    if said.verdict is Verdict.MODIFY and said.args is not None:
-        _check_edited_args(said.args, version)
+    if submission.verdict is Verdict.MODIFY and submission.args is not None:
+        _check_edited_args(submission.args, version)
     own = ToolReading.from_json(version.revision.reading)
     return Preflight(reading=own, version=version)
 
@@ -202,7 +206,7 @@ def _load_active_policy(version: Any) -> PolicyVersion | None:
 
 
 def _build_verifier_input(
-    said: VerdictSubmission, version: RequestVersion, judged: RequestVersion
+    submission: VerdictSubmission, version: RequestVersion, judged: RequestVersion
 ) -> dict[str, Any]:
     """The input of a verifier: facts about the request, never the agent's words.
     `judged` is the version that an edit makes, otherwise the version itself."""
@@ -213,7 +217,7 @@ def _build_verifier_input(
         "tool": version.revision.known_tool.name,
         "tier": str(judged.tier),
         "risk": str(judged.risk),
-        "verdict": said.verdict.value,
+        "verdict": submission.verdict.value,
         "args": dict(judged.revision.args),
         "action_hash": judged.revision.action_hash,
     }

@@ -139,12 +139,12 @@ def _intersect_steps(
 ) -> list[StepData]:
     """The steps in both sequences, with multiplicity, in the policy's order."""
     left = list(still)
-    found = []
+    common = []
     for step in policys:
         if step in left:
             left.remove(step)
-            found.append(step)
-    return found
+            common.append(step)
+    return common
 
 
 @operation(

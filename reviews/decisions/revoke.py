@@ -94,7 +94,7 @@ def _reopen_without_vote(
         cause="revoked",
         now=now,
         steps=steps,
-        carried=[one for one in carried if one != reviewer],
+        carried=[person for person in carried if person != reviewer],
         escalated_by=version.escalated_by,
         edited_by=version.edited_by,
     )

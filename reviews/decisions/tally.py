@@ -30,7 +30,7 @@ def tally_votes(votes: Sequence[StepVote]) -> None:
             hide_from_voter(case)
     for seconds in sorted({case.version.recall_seconds for case in done}):
         _authorize_or_hold(
-            [one for one in done if one.version.recall_seconds == seconds]
+            [case for case in done if case.version.recall_seconds == seconds]
         )
 
 
@@ -38,7 +38,8 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
     """Authorize the requests at once, or start their recall window. All of them have
     the same window."""
     first, rows = cases[0], [case.request for case in cases]
-    seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
+    actor, now = first.submission.actor, first.now
+    seconds = first.version.recall_seconds
     if seconds == 0:
         authorize_requests(
             rows,
@@ -61,11 +62,11 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
 
 def hide_from_voter(case: DecisionContext) -> None:
     """Remove a request that is still open from the lists of the person who voted."""
-    request, voter = case.request, case.said.person.public_id
+    request, voter = case.request, case.submission.person.public_id
     if voter not in request.closed_to:
         request.closed_to = [*request.closed_to, voter]
-        found = ApprovalRequest.objects.filter(pk=request.pk)
-        found.update(closed_to=request.closed_to)
+        rows = ApprovalRequest.objects.filter(pk=request.pk)
+        rows.update(closed_to=request.closed_to)
 
 
 # The request still has the version and bytes that were read, and a pending one is in

@@ -42,7 +42,7 @@ def reject_requests(votes: Sequence[StepVote]) -> None:
     transitions.request.apply_many(
         rows,
         "reject",
-        actor=first.said.actor,
+        actor=first.submission.actor,
         now=first.now,
         changes={"settled_at": first.now, "recall_until": None},
         guard=UNCHANGED_GUARD,
@@ -50,20 +50,20 @@ def reject_requests(votes: Sequence[StepVote]) -> None:
     )
     uncertain.release_sums([request.proposal_id for request in rows])
     for case, _ in votes:
-        if case.said.pause:
+        if case.submission.pause:
             _pause_run(case)
     repeats.pause_rejected_runs([request.proposal for request in rows], first.now)
 
 
 def _pause_run(case: DecisionContext) -> None:
-    said, proposal = case.said, case.request.proposal
+    submission, proposal = case.submission, case.request.proposal
     stops.pause_run(
         agent=proposal.agent,
         thread=proposal.thread,
-        person=said.person,
+        person=submission.person,
         now=case.now,
-        reason=said.reason,
-        reason_code=said.reason_code,
+        reason=submission.reason,
+        reason_code=submission.reason_code,
     )
 
 
@@ -96,7 +96,7 @@ def _check_enough_people(votes: Sequence[StepVote]) -> None:
             request,
             version,
             counted[request.pk],
-            without=case.said.person.public_id,
+            without=case.submission.person.public_id,
         )
         if lacking:  # guard: escalated-in-vain
             raise PolicyViolation(
@@ -123,7 +123,7 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
     transitions.request.apply(
         request,
         "escalate",
-        actor=case.said.actor,
+        actor=case.submission.actor,
         now=case.now,
         changes={
             "version": request.version + 1,
@@ -134,12 +134,12 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
         },
         guard=UNCHANGED_GUARD,
         steps=steps,
-        verdict=case.said.verdict,
+        verdict=case.submission.verdict,
         data={"cause": cause},
     )
     escalated_by = list(version.escalated_by)
     if cause == "escalated":
-        escalated_by.append(case.said.person.public_id)
+        escalated_by.append(case.submission.person.public_id)
     versions.seal_version(
         request,
         version.revision,

@@ -12,9 +12,8 @@ from reviews.grants import approvers
 from reviews.holds import rows as hold_rows
 from reviews.models import Decision
 
-from . import submission
 from .case import DecisionContext
-from .submission import PageEvidence
+from .submission import PageEvidence, build_snapshot
 
 BATCH, HOLD_BROKEN = "batch", "hold_broken"
 
@@ -30,14 +29,14 @@ def record_votes(votes: Sequence[StepVote]) -> None:
     """Record the decisions with their page evidence and log records, and end the holds,
     in a few statements for all. The log holds a person's words only as an HMAC."""
     rows = [_build_decision(*vote) for vote in votes]
-    pages = [(vote.case.said.page or PageEvidence()).rendered for vote in votes]
+    pages = [(vote.case.submission.page or PageEvidence()).rendered for vote in votes]
     if any(pages):  # a snapshot refers to the key of its decision
         for row, key in zip(rows, writes.draw_keys(Decision, len(rows)), strict=True):
             row.pk = key
     writes.insert_rows(rows)
     writes.insert_rows(
         [
-            submission.build_snapshot(row, rendered)
+            build_snapshot(row, rendered)
             for row, rendered in zip(rows, pages, strict=True)
             if rendered is not None
         ]
@@ -49,31 +48,31 @@ def record_votes(votes: Sequence[StepVote]) -> None:
 def _build_hold_field(case: DecisionContext) -> dict[str, str]:
     """The token of the hold under which it was decided, for the message to a person
     whose own hold had lapsed."""
-    mine = case.hold is not None and case.hold.holder_id == case.said.person.pk
-    return {"hold": case.hold.token} if case.hold is not None and mine else {}
+    own = case.hold is not None and case.hold.holder_id == case.submission.person.pk
+    return {"hold": case.hold.token} if case.hold is not None and own else {}
 
 
 def _build_decision(case: DecisionContext, place: int | None) -> Decision:
-    said, request = case.said, case.request
-    page = said.page or PageEvidence()
+    submission, request = case.submission, case.request
+    page = submission.page or PageEvidence()
     vote = Decision(
         request=request,
         version=request.version,
-        reviewer=said.person,
-        verdict=said.verdict,
+        reviewer=submission.person,
+        verdict=submission.verdict,
         counts=place is not None,
         step=place,
-        reason_code=said.reason_code,
-        reason=said.reason,
-        conditions=said.conditions.as_json(),
-        action_hash=said.action_hash,
+        reason_code=submission.reason_code,
+        reason=submission.reason,
+        conditions=submission.conditions.as_json(),
+        action_hash=submission.action_hash,
         authority={
             "role": case.role,
             "queue": request.queue.name,
-            "step_up": said.step_up.method if said.step_up else "",
-            "by": said.by,
+            "step_up": submission.step_up.method if submission.step_up else "",
+            "by": submission.by,
             **_build_hold_field(case),
-            **said.batch,
+            **submission.batch,
         },
         reading=case.reading,
         flags=collect_flags(case),
@@ -82,39 +81,39 @@ def _build_decision(case: DecisionContext, place: int | None) -> Decision:
         at=case.now,
     )
     vote.seal = approvers.seal_vote(
-        vote, said.person.public_id, approvers.build_ballot_version(case.version)
+        vote, submission.person.public_id, approvers.build_ballot_version(case.version)
     )
     return vote
 
 
 def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
-    said = case.said
+    submission = case.submission
     more: dict[str, Any] = {}
-    if said.batch:
-        more["batch"] = said.batch["batch"]
-    if said.view:
-        more["view"] = said.view
+    if submission.batch:
+        more["batch"] = submission.batch["batch"]
+    if submission.view:
+        more["view"] = submission.view
     if collect_flags(case):
         more["flags"] = collect_flags(case)
-    private: dict[str, Any] = {"reason": said.reason}
-    if said.page and "written" in said.page.check:
-        more["written_answer"] = said.page.check["question"]
-        private["written"] = said.page.check["written"]
-    if stored := said.conditions.as_json():
+    private: dict[str, Any] = {"reason": submission.reason}
+    if submission.page and "written" in submission.page.check:
+        more["written_answer"] = submission.page.check["question"]
+        private["written"] = submission.page.check["written"]
+    if stored := submission.conditions.as_json():
         # A value comes from the tool's own state and may name a person.
-        private["expected"] = [one["value"] for one in stored["expect"]]
-        fields = [one["field"] for one in stored.pop("expect")]
+        private["expected"] = [expected["value"] for expected in stored["expect"]]
+        fields = [expected["field"] for expected in stored.pop("expect")]
         more["conditions"] = {**stored, "fields": fields}
     return log.Entry(
         "decision.recorded",
-        actor=case.said.actor,
+        actor=case.submission.actor,
         at=case.now,
-        verdict=case.said.verdict,
+        verdict=case.submission.verdict,
         data={
-            "reason_code": case.said.reason_code,
+            "reason_code": case.submission.reason_code,
             "counts": place is not None,
             "step": place,
-            "by": said.by,
+            "by": submission.by,
             **more,
         },
         private=private,
@@ -124,10 +123,10 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
 
 def collect_flags(case: DecisionContext) -> list[str]:
     """Flags of the decision, for lists, filters and metrics."""
-    said = case.said
-    broken = hold_rows.overrides_broken_hold(case.hold, said.person)
-    ours = [(BATCH, bool(said.batch)), (HOLD_BROKEN, broken)]
-    noted = said.page.flags if said.page else ()
+    submission = case.submission
+    broken = hold_rows.overrides_broken_hold(case.hold, submission.person)
+    ours = [(BATCH, bool(submission.batch)), (HOLD_BROKEN, broken)]
+    noted = submission.page.flags if submission.page else ()
     return [*(flag for flag, holds in ours if holds), *noted]
 
 
@@ -142,9 +141,9 @@ def log_decision_event(
     person's words, which the log keeps only as an HMAC."""
     log.append(
         kind,
-        actor=case.said.actor,
+        actor=case.submission.actor,
         at=case.now,
-        verdict=case.said.verdict,
+        verdict=case.submission.verdict,
         data=data,
         private=private,
         **transitions.request.context(case.request),
