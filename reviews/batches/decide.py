@@ -79,24 +79,24 @@ class BatchSubmission:
 
 
 def build_member_submission(
-    said: BatchSubmission, member: BatchMember
+    submission: BatchSubmission, member: BatchMember
 ) -> VerdictSubmission:
     """The verdict on one item in its current state. The batch digest proves that the
     person saw this state."""
     return VerdictSubmission(
         request_id=member.id,
-        person=said.person,
-        verdict=said.verdict,
+        person=submission.person,
+        verdict=submission.verdict,
         version=member.request.version,
         action_hash=member.request.action_hash,
-        reason_code=said.reason_code,
-        reason=said.reason,
+        reason_code=submission.reason_code,
+        reason=submission.reason,
         batch={
-            "batch": said.batch_id,
-            "digest": said.digest,
+            "batch": submission.batch_id,
+            "digest": submission.digest,
             "position": member.item.position,
-            "by": said.by,
-            "view": said.view,
+            "by": submission.by,
+            "view": submission.view,
         },
         reading=member.reading.pk if member.reading else readings.OWN_READING,
     )
@@ -115,41 +115,47 @@ def name_failing_member(member: BatchMember) -> Iterator[None]:
 MAX_ITEMS = 50  # items of one decision
 
 
-def check_list_unchanged(said: BatchSubmission, members: Sequence[BatchMember]) -> None:
+def check_list_unchanged(
+    submission: BatchSubmission, members: Sequence[BatchMember]
+) -> None:
     """Check that the list is the one the person saw: the same items, in the same order,
     each unchanged. Raises BatchChanged, InvalidInput."""
-    if not said.items or len(said.items) > MAX_ITEMS:
+    if not submission.items or len(submission.items) > MAX_ITEMS:
         raise InvalidInput(f"Choose 1 to {MAX_ITEMS} items. Nothing was recorded.")
-    changes = _collect_changes(said.items, members, said.marks, left_out=said.left_out)
-    _check_left_out(said, members)
+    changes = _collect_changes(
+        submission.items, members, submission.marks, left_out=submission.left_out
+    )
+    _check_left_out(submission, members)
     staying = {member.id: member for member in members if not member.gone}
-    ordered = [pk for pk in staying if pk in set(said.items)]
-    if not changes and ordered != list(said.items):
+    ordered = [pk for pk in staying if pk in set(submission.items)]
+    if not changes and ordered != list(submission.items):
         raise InvalidInput("Name each item once, in the order of the batch.")
     now = similarity.compute_list_digest(staying[pk].entry for pk in ordered)
-    if changes or now != said.digest:
+    if changes or now != submission.digest:
         raise BatchChanged(
-            _describe_changed_list(len(changes), len(said.items)), errors=changes
+            _describe_changed_list(len(changes), len(submission.items)), errors=changes
         )
 
 
-def _check_left_out(said: BatchSubmission, members: Sequence[BatchMember]) -> None:
+def _check_left_out(
+    submission: BatchSubmission, members: Sequence[BatchMember]
+) -> None:
     """Check that what was left out was in this batch, and is not decided as well.
     Raises InvalidInput."""
     there = {member.id for member in members}
-    strange = [pk for pk in said.left_out if pk not in there]
+    strange = [pk for pk in submission.left_out if pk not in there]
     if strange:  # it may have left the batch since
-        once = BatchItem.objects.filter(batch=said.batch_id, request__in=strange)
+        once = BatchItem.objects.filter(batch=submission.batch_id, request__in=strange)
         there |= set(once.values_list("request", flat=True))
     errors = [
         build_field_error(
             f"left_out[{at}]",
             "it is among the items too: name it in one of the two lists"
-            if pk in said.items
+            if pk in submission.items
             else "it was never in this batch: leave it out",
         )
-        for at, pk in enumerate(said.left_out)
-        if pk in said.items or pk not in there
+        for at, pk in enumerate(submission.left_out)
+        if pk in submission.items or pk not in there
     ]
     if errors:
         raise InvalidInput("The lists do not fit. Nothing was decided.", errors=errors)
@@ -170,7 +176,7 @@ def _collect_changes(
     left_out: Sequence[str] = (),
 ) -> list[FieldError]:
     known, seen = {member.id for member in members}, set(items)
-    found = [
+    changes = [
         build_field_error(pk, "This item is no longer in the batch.")
         for pk in items
         if pk not in known
@@ -183,8 +189,8 @@ def _collect_changes(
         else:
             why = "This item joined after you opened the batch."
         if why:
-            found.append(build_field_error(member.id, why))
-    return found
+            changes.append(build_field_error(member.id, why))
+    return changes
 
 
 def _describe_member_change(member: BatchMember, mark: str | None) -> str:
@@ -228,41 +234,47 @@ def check_batch_total(batch: Batch, chosen: Sequence[BatchMember]) -> None:
 Preflights = Mapping[str, Preflight]
 
 
-def run_preflights(said: BatchSubmission) -> Preflights:
+def run_preflights(submission: BatchSubmission) -> Preflights:
     """Call the verifiers of every named item, before any lock is taken.
 
     Returns the results by request id; empty unless this approves a batch whose tool or
     queue has verifiers. Raises InvalidInput, NotFound, VerifierRefused and what
     `preflight.run_preflight` raises.
     """
-    if not VERDICT_SPECS[said.verdict].batchable:
+    if not VERDICT_SPECS[submission.verdict].batchable:
         raise InvalidInput(
             "A batch can be approved, rejected or escalated. Nothing was recorded."
         )
     rows = Batch.objects.select_related("tool", "queue")
-    batch = rows.filter(pk=said.batch_id).first()
+    batch = rows.filter(pk=submission.batch_id).first()
     if batch is None:
         raise NotFound
-    if not VERDICT_SPECS[said.verdict].commits:
+    if not VERDICT_SPECS[submission.verdict].commits:
         return {}
     definition, policy = tools.load_definition(batch.tool), active.find_active_policy()
     # guard: batch-verifiers
     if not verifiers.list_verifiers(definition, batch.queue.name, policy):
         return {}
     members = membership.load_members(batch, now=clock.now())
-    named = [one for one in members if one.id in said.items and not one.gone]
-    return {one.id: _run_member_preflight(said, one) for one in named}
+    named = [
+        member
+        for member in members
+        if member.id in submission.items and not member.gone
+    ]
+    return {member.id: _run_member_preflight(submission, member) for member in named}
 
 
-def _run_member_preflight(said: BatchSubmission, member: BatchMember) -> Preflight:
+def _run_member_preflight(
+    submission: BatchSubmission, member: BatchMember
+) -> Preflight:
     with name_failing_member(member):
-        found = run_preflight(build_member_submission(said, member))
-        if found.raised:
+        preflight = run_preflight(build_member_submission(submission, member))
+        if preflight.raised:
             raise VerifierRefused(
                 "A verifier requires more approval for one item, so no item was"
                 " decided. Remove that item and decide it separately."
             )
-    return found
+    return preflight
 
 
 REQUEST_ID = re.compile(
@@ -270,7 +282,7 @@ REQUEST_ID = re.compile(
 )  # the only paths that a log record may contain
 
 
-def decide_batch(said: BatchSubmission) -> Batch:
+def decide_batch(submission: BatchSubmission) -> Batch:
     """Record one verdict on every item of the list, or on none.
 
     Raises BatchChanged with what changed, AlreadyDecided, NotFound, InvalidInput,
@@ -279,9 +291,9 @@ def decide_batch(said: BatchSubmission) -> Batch:
     logged in a separate transaction.
     """
     try:
-        return _record_verdict(said, run_preflights(said))
+        return _record_verdict(submission, run_preflights(submission))
     except DomainError as error:
-        _log_refusal(said, error)
+        _log_refusal(submission, error)
         raise
 
 
@@ -292,8 +304,8 @@ def decide_batch(said: BatchSubmission) -> Batch:
     logs="batch.decided, and the records of each decision",
     after="what each decision leaves",
 )
-def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
-    batch = locks.lock_batch(said.batch_id)
+def _record_verdict(submission: BatchSubmission, asked: Preflights) -> Batch:
+    batch = locks.lock_batch(submission.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
         raise _build_closed_error(batch)
     inside = batch.items.filter(left_at__isnull=True)
@@ -302,14 +314,14 @@ def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
     for request in requests.values():
         incidents.catch_up_deadline(request, now)
     members = membership.load_members(batch, now=now, requests=requests)
-    check_list_unchanged(said, members)
-    chosen = [member for member in members if member.id in set(said.items)]
+    check_list_unchanged(submission, members)
+    chosen = [member for member in members if member.id in set(submission.items)]
     check_batch_total(batch, chosen)
-    found = _build_votes(said, chosen, asked)
+    votes = _build_votes(submission, chosen, asked)
     # A batch is all or nothing: its items are checked by now, and none is written.
-    checks.check_deferred_refusal(said.page)
-    _close_batch(batch, said, members, now)
-    verdicts.VERDICTS[said.verdict](found)
+    checks.check_deferred_refusal(submission.page)
+    _close_batch(batch, submission, members, now)
+    verdicts.VERDICTS[submission.verdict](votes)
     failpoints.point("batch_uncommitted", batch.pk)
     return batch
 
@@ -326,100 +338,104 @@ def _build_closed_error(batch: Batch) -> DomainError:
 
 
 def _build_votes(
-    said: BatchSubmission,
+    submission: BatchSubmission,
     chosen: Sequence[BatchMember],
     asked: Preflights,
 ) -> list[StepVote]:
     """Check each item as a single decision on it would be checked, and find the step
     that an approval fills. The facts for all items are loaded once."""
-    each = {member.id: _build_full_submission(said, member) for member in chosen}
+    each = {member.id: _build_full_submission(submission, member) for member in chosen}
     requests = {member.id: member.request for member in chosen}
     known = load_decision_facts(list(each.values()), requests)
     restore_epochs.check_not_restored(known.state.halted)
     votes = []
     for member in chosen:
         # Their role may have been revoked during the wait for the locks.
-        one = replace(each[member.id], person=known.person)
+        member_submission = replace(each[member.id], person=known.person)
         preflight = asked.get(member.id, Preflight())
         with name_failing_member(member):
             case = checks.build_decision_context(
-                one, member.request, preflight, known, now=known.state.now
+                member_submission, member.request, preflight, known, now=known.state.now
             )
             votes.append(checks.build_vote(case))
     return votes
 
 
 def _build_full_submission(
-    said: BatchSubmission, member: BatchMember
+    submission: BatchSubmission, member: BatchMember
 ) -> VerdictSubmission:
     return replace(
-        build_member_submission(said, member), page=_build_member_page(said, member)
+        build_member_submission(submission, member),
+        page=_build_member_page(submission, member),
     )
 
 
 def _build_member_page(
-    said: BatchSubmission, member: BatchMember
+    submission: BatchSubmission, member: BatchMember
 ) -> PageEvidence | None:
     """The page evidence of one item. The person read one page for all items; its copy
     is kept with the first, and the batch itself raises what it deferred."""
-    if said.page is None:
+    if submission.page is None:
         return None
     return replace(
-        said.page,
-        rendered=said.page.rendered if member.id == said.items[0] else None,
-        check=said.samples.get(member.id, {}),
+        submission.page,
+        rendered=submission.page.rendered if member.id == submission.items[0] else None,
+        check=submission.samples.get(member.id, {}),
         deferred_refusal=None,
     )
 
 
 def _close_batch(
-    batch: Batch, said: BatchSubmission, members: Sequence[BatchMember], now: datetime
+    batch: Batch,
+    submission: BatchSubmission,
+    members: Sequence[BatchMember],
+    now: datetime,
 ) -> None:
     """Mark the batch as decided; members not in the list return to the queue."""
-    leaving = [member for member in members if member.id not in set(said.items)]
-    rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
+    leaving = [member for member in members if member.id not in set(submission.items)]
+    rows = BatchItem.objects.filter(pk__in=[member.item.pk for member in leaving])
     rows.update(left_at=now)
     transitions.batch.apply(
         batch,
         "decide",
-        actor=said.actor,
+        actor=submission.actor,
         now=now,
         changes={
             "settled_at": now,
-            "digest": said.digest,
-            "stop_at_failure": said.stop_at_failure,
+            "digest": submission.digest,
+            "stop_at_failure": submission.stop_at_failure,
         },
-        verdict=said.verdict,
+        verdict=submission.verdict,
         data={
             "batch": batch.pk,
-            "digest": said.digest,
-            "requests": list(said.items),
+            "digest": submission.digest,
+            "requests": list(submission.items),
             "left_out": [member.id for member in leaving],
-            "opened": dict(said.samples),
-            "reason_code": said.reason_code,
-            **({"view": said.view} if said.view else {}),
+            "opened": dict(submission.samples),
+            "reason_code": submission.reason_code,
+            **({"view": submission.view} if submission.view else {}),
         },
-        private={"reason": said.reason},
+        private={"reason": submission.reason},
     )
 
 
 @operation(entry="decide_batch", logs="batch.refused")
-def _log_refusal(said: BatchSubmission, error: DomainError) -> None:
+def _log_refusal(submission: BatchSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own, because the decision's rolls
     back (docs/invariants.md I8, I30)."""
-    batch = Batch.objects.filter(pk=said.batch_id).first()
+    batch = Batch.objects.filter(pk=submission.batch_id).first()
     if batch is None:
         return
-    paths = [one["path"] for one in error.errors]
+    paths = [field_error["path"] for field_error in error.errors]
     membership.log_batch_event(
         batch,
         "batch.refused",
-        said.actor,
+        submission.actor,
         clock.now(),
         {
             "code": error.code,
-            "seen": said.digest[:80],
+            "seen": submission.digest[:80],
             "requests": [pk for pk in paths if REQUEST_ID.fullmatch(pk)],
         },
-        verdict=said.verdict,
+        verdict=submission.verdict,
     )

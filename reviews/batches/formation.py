@@ -101,15 +101,15 @@ def group_unbatched(
     forming = set(
         Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
     )
-    for key, members in _group_by_key(loose, lambda one: one.group_key).items():
+    for key, members in _group_by_key(loose, lambda request: request.group_key).items():
         if key and (len(members) >= MIN_MEMBERS or key in forming):
             yield key, members[0].group, members
     recent = [
-        one
-        for one in loose
-        if not one.group and one.version.created_at > now - JOIN_WINDOW
+        request
+        for request in loose
+        if not request.group and request.version.created_at > now - JOIN_WINDOW
     ]
-    for key, members in _group_by_key(recent, lambda one: one.key).items():
+    for key, members in _group_by_key(recent, lambda request: request.key).items():
         if len(members) >= MIN_MEMBERS or key in forming:
             yield key, "", members
 
@@ -117,10 +117,10 @@ def group_unbatched(
 def _group_by_key(
     loose: Iterable[UnbatchedRequest], key_of: Callable[[UnbatchedRequest], str]
 ) -> Mapping[str, list[UnbatchedRequest]]:
-    found: dict[str, list[UnbatchedRequest]] = {}
-    for one in loose:
-        found.setdefault(key_of(one), []).append(one)
-    return found
+    groups: dict[str, list[UnbatchedRequest]] = {}
+    for request in loose:
+        groups.setdefault(key_of(request), []).append(request)
+    return groups
 
 
 FORMATION_ACTOR = log.Actor("system", "batches")
@@ -156,8 +156,8 @@ def form_missed_batches() -> list[str]:
     policy = active.find_active_policy()
     if policy is None:
         return []
-    found = active.load_document(policy).tools
-    names = [name for name, tool in found.items() if tool.batchable]
+    definitions = active.load_document(policy).tools
+    names = [name for name, tool in definitions.items() if tool.batchable]
     return _form_batches(ApprovalRequest.objects.filter(proposal__tool_name__in=names))
 
 
@@ -205,14 +205,14 @@ def _filter_fitting(
 ) -> list[UnbatchedRequest]:
     """As many requests as the tool's batch limits allow, the oldest first."""
     versions, taken = list(inside), []
-    for one in members:
-        batch = one.definition.batchable
-        total = similarity.compute_total([*versions, one.version])
+    for member in members:
+        batch = member.definition.batchable
+        total = similarity.compute_total([*versions, member.version])
         if batch is None or len(versions) >= batch.items:
             break
-        if not similarity.is_above_batch_limit(total, one.definition):
-            versions.append(one.version)
-            taken.append(one)
+        if not similarity.is_above_batch_limit(total, member.definition):
+            versions.append(member.version)
+            taken.append(member)
     return taken
 
 
@@ -220,7 +220,7 @@ def _create_batch(
     key: str, group: str, members: Sequence[UnbatchedRequest], now: datetime
 ) -> Batch:
     first = members[0].version
-    since = now if group else min(one.version.created_at for one in members)
+    since = now if group else min(member.version.created_at for member in members)
     batch = Batch(
         key=key,
         tool=first.revision.known_tool,
@@ -240,10 +240,10 @@ def _add_members(
 ) -> None:
     last = batch.items.aggregate(last=Max("position"))["last"] or 0
     BatchItem.objects.bulk_create(
-        BatchItem(batch=batch, request_id=one.id, position=place, joined_at=now)
-        for place, one in enumerate(members, last + 1)
+        BatchItem(batch=batch, request_id=member.id, position=place, joined_at=now)
+        for place, member in enumerate(members, last + 1)
     )
-    log_formation(batch, "batch.joined", [one.id for one in members], now)
+    log_formation(batch, "batch.joined", [member.id for member in members], now)
     # Announce a request that open pages of this batch already show, so they reload.
     shown = batch.items.filter(left_at__isnull=True).order_by("position")
     notify.announce(*shown.values_list("request", flat=True)[:1])
@@ -277,9 +277,9 @@ def tidy_batch(*, batch_id: str) -> bool:
     staying = len(members) - len(gone)
     leaving = members if staying < MIN_MEMBERS else gone
     if leaving:
-        rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
+        rows = BatchItem.objects.filter(pk__in=[member.item.pk for member in leaving])
         rows.update(left_at=now)
-        log_formation(batch, "batch.left", [one.id for one in leaving], now)
+        log_formation(batch, "batch.left", [member.id for member in leaving], now)
     return _close_or_dissolve(batch, staying, now) or bool(leaving)
 
 

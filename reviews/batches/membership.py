@@ -109,16 +109,16 @@ def _build_members(
 ) -> list[BatchMember]:
     versions = load_sealed_versions(item.request for item in items)
     readings = state_readings.list_newest_by_revision(
-        one.revision for one in versions.values()
+        version.revision for version in versions.values()
     )
-    found = []
+    members = []
     for item in items:
         version = versions[item.request_id]
         reading = readings.get(version.revision_id)
         member = BatchMember(item, item.request, version, reading)
         member.gone = _describe_departure(member, batch, now)
-        found.append(member)
-    return found
+        members.append(member)
+    return members
 
 
 _SEALED_VERSIONS = PreparedQuery(
@@ -159,10 +159,10 @@ def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str
     if not similarity.may_be_batched(version, member.definition):
         return "It now needs more approval, so it must be decided separately."
     agent = request.proposal.agent
-    found = similarity.compute_batch_key(
+    key = similarity.compute_batch_key(
         version, member.definition, agent=agent, group=batch.group
     )
-    return "" if found == batch.key else "Replaced and no longer similar to the others."
+    return "" if key == batch.key else "Replaced and no longer similar to the others."
 
 
 def log_batch_event(
