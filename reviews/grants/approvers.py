@@ -216,8 +216,8 @@ def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
     for row in _CAST.fetch_all(requests=list(rows)):
         cast[row.request_id].append(row)
     proposals = [request.proposal_id for request in rows.values()]
-    found = _LOGGED.fetch_all(proposals=proposals) if cast else ()
-    records: dict[str, Any] = dict(found)
+    logged = _LOGGED.fetch_all(proposals=proposals) if cast else ()
+    records: dict[str, Any] = dict(logged)
     return [
         Ballot(request, versions[pk], cast[pk], _build_logged(records.get(pk)))
         for pk, request in rows.items()
@@ -247,8 +247,8 @@ def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[Approve
 def _list_people(public_ids: Collection[str]) -> list[int]:
     if not public_ids:
         return []
-    found = Person.objects.filter(public_id__in=public_ids)
-    return list(found.values_list("pk", flat=True))
+    people = Person.objects.filter(public_id__in=public_ids)
+    return list(people.values_list("pk", flat=True))
 
 
 def _build_vote(
@@ -358,7 +358,7 @@ def _is_recorded(vote: Decision, ballot: Ballot) -> bool:
 def join_vote_conditions(ballot: Ballot) -> GrantConditions:
     """The conditions of all approvals that count, together."""
     return join_conditions(
-        GrantConditions.from_json(vote.conditions) for vote in ballot.votes
+        [GrantConditions.from_json(vote.conditions) for vote in ballot.votes]
     )
 
 

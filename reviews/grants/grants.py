@@ -4,7 +4,7 @@ conditions of their approvals."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -67,7 +67,7 @@ class GrantConditions:
         return {
             "not_before": self.not_before.isoformat() if self.not_before else None,
             "not_after": self.not_after.isoformat() if self.not_after else None,
-            "expect": [one._asdict() for one in self.expected],
+            "expect": [value._asdict() for value in self.expected],
         }
 
     @classmethod
@@ -78,21 +78,26 @@ class GrantConditions:
         return cls(
             clock.clamp(datetime.fromisoformat(before)) if before else None,
             clock.clamp(datetime.fromisoformat(after)) if after else None,
-            tuple(ExpectedValue(**one) for one in stored["expect"]),
+            tuple(ExpectedValue(**value) for value in stored["expect"]),
         )
 
 
 NO_CONDITIONS = GrantConditions()
 
 
-def join_conditions(conditions: Iterable[GrantConditions]) -> GrantConditions:
+def join_conditions(conditions: Sequence[GrantConditions]) -> GrantConditions:
     """The conditions of several approvals together: the latest start, the earliest end,
     and every expected value."""
-    found = list(conditions)
-    values = [value for one in found for value in one.expected]
+    values = [value for approval in conditions for value in approval.expected]
     return GrantConditions(
-        max((one.not_before for one in found if one.not_before), default=None),
-        min((one.not_after for one in found if one.not_after), default=None),
+        max(
+            (approval.not_before for approval in conditions if approval.not_before),
+            default=None,
+        ),
+        min(
+            (approval.not_after for approval in conditions if approval.not_after),
+            default=None,
+        ),
         tuple(value for at, value in enumerate(values) if value not in values[:at]),
     )
 
@@ -151,8 +156,13 @@ def issue_request_grants(
     The caller is in the transaction that authorises them and holds their locks.
     """
     permits = [
-        _Permit(one.proposal, one.sealed.revision, one, conditions=conditions[one.pk])
-        for one in requests
+        _Permit(
+            request.proposal,
+            request.sealed.revision,
+            request,
+            conditions=conditions[request.pk],
+        )
+        for request in requests
     ]
     return _create_grants(permits, actor, now)
 
@@ -182,7 +192,7 @@ def _build_grant(permit: _Permit, now: datetime) -> Grant:
         issued_at=now,
         expires_at=_compute_window_end(permit, now),
         not_before=permit.conditions.not_before,
-        expected=[one._asdict() for one in permit.conditions.expected] or None,
+        expected=[value._asdict() for value in permit.conditions.expected] or None,
         standing_grant=permit.standing_grant,
     )
 
@@ -200,9 +210,9 @@ def _compute_window_end(permit: _Permit, now: datetime) -> datetime:
 def _build_execution_rows(
     permits: Sequence[_Permit], granted: Sequence[Grant], now: datetime
 ) -> list[Execution]:
-    batchable = [one.request for one in permits if one.definition.batchable]
+    batchable = [permit.request for permit in permits if permit.definition.batchable]
     places = sequence.load_batch_places(
-        [one.pk for one in batchable if one is not None]
+        [request.pk for request in batchable if request is not None]
     )
     return [
         _build_execution(permit, grant, places, now)

@@ -37,8 +37,8 @@ def load_batch_places(requests: Collection[str]) -> dict[str, BatchPlace]:
         counts=True,
         flags__contains=["batch"],
     )
-    found = votes.values_list("request", "authority__batch", "authority__position")
-    return {pk: BatchPlace(batch, position) for pk, batch, position in found}
+    places = votes.values_list("request", "authority__batch", "authority__position")
+    return {pk: BatchPlace(batch, position) for pk, batch, position in places}
 
 
 def build_waiting_condition() -> Q:
@@ -88,10 +88,10 @@ def find_next_executions(execution_id: str) -> list[str]:
 
 
 def _select_next() -> QuerySet[Execution, str]:
-    mine = Execution.objects.filter(
+    own = Execution.objects.filter(
         pk=Parameter("execution"), batch__stop_at_failure=True
     )
-    queued = _select_queued().filter(batch__in=mine.values("batch"))
+    queued = _select_queued().filter(batch__in=own.values("batch"))
     first = queued.exclude(build_waiting_condition()).order_by("batch_position")
     return first.values_list("pk", flat=True)[:1]
 

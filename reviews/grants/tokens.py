@@ -91,8 +91,8 @@ def build_jwk_set() -> dict[str, Any]:
 
 
 def _list_accepted_keys() -> dict[str, SigningKey]:
-    found = map(_build_key, list_key_seeds())
-    return {key.kid: key for key in found}
+    keys = map(_build_key, list_key_seeds())
+    return {key.kid: key for key in keys}
 
 
 @lru_cache(maxsize=16)
@@ -116,7 +116,7 @@ def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     tool = revision.known_tool
     issued = int(grant.issued_at.timestamp())
     begins = max(grant.issued_at, grant.not_before or grant.issued_at)
-    found = {
+    claims = {
         "iss": settings.COUNTERSEAL.base_url,
         "aud": tools.load_definition(tool).destination,
         "jti": grant.pk,
@@ -136,7 +136,7 @@ def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
         "idempotency_key": execution.idempotency_key,
         "execution": execution.pk,
     }
-    return {**found, "fence": fence} if fence else found
+    return {**claims, "fence": fence} if fence else claims
 
 
 def build_token(grant: Grant, *, fence: int = 0) -> str:
@@ -163,12 +163,12 @@ def load_grant_by_token(value: str, *, agent: str) -> Grant:
 
 def _load_by_token(value: str) -> Grant:
     try:
-        said = verify_token(value)
+        claims = verify_token(value)
     except ForgedToken:
         raise NotFound from None
-    grant = _load_grant(said.get("jti"))
+    grant = _load_grant(claims.get("jti"))
     known = build_claims(grant)
-    differ = {name for name in {*said, *known} if said.get(name) != known.get(name)}
+    differ = {name for name in {*claims, *known} if claims.get(name) != known.get(name)}
     if differ == {"exp"}:
         raise GrantExpired(
             "The execution window was moved. Read the proposal and use its new token."
