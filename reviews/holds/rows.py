@@ -94,10 +94,10 @@ def clear_holds(holds: Sequence[Hold], lost: Mapping[str, Any] | None = None) ->
         asked_by=[],
         **(lost or {}),
     )
-    waiting = [one for one in holds if one.request.status == RequestStatus.PENDING]
+    waiting = [hold for hold in holds if hold.request.status == RequestStatus.PENDING]
     outbox.publish_many(
         "request.freed",
-        [(one.pk, {"person": asked}) for one in waiting for asked in one.asked_by],
+        [(hold.pk, {"person": asked}) for hold in waiting for asked in hold.asked_by],
     )
 
 
@@ -154,7 +154,9 @@ def find_first_free(*, request_ids: Sequence[str], person: Person) -> str:
     """The first of these requests that nobody else holds now; "" if there is none."""
     held = Hold.objects.filter(request__in=request_ids, until__gt=clock.now())
     others = set(held.exclude(holder=person).values_list("request", flat=True))
-    return next((one for one in request_ids if one not in others), "")
+    return next(
+        (request_id for request_id in request_ids if request_id not in others), ""
+    )
 
 
 CHUNK = 500
@@ -234,5 +236,4 @@ def clear_decided_holds(held: Iterable[tuple[Hold | None, ApprovalRequest]]) -> 
 
 
 def _has_content(hold: Hold) -> bool:
-    kept = hold.holder_id or hold.asked_by or hold.lost_by_id or hold.broken
-    return bool(kept)
+    return bool(hold.holder_id or hold.asked_by or hold.lost_by_id or hold.broken)

@@ -54,7 +54,7 @@ class HoldResult:
     """The result of asking for a hold: who holds the request now, and until when."""
 
     holder: Person | None
-    mine: bool = False
+    own: bool = False
     until: datetime | None = None
     token: str = ""
 
@@ -81,7 +81,7 @@ def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldR
     check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)
     hold = assign_hold(request, person, now, accept=accept)
-    if accept and not hold.mine:
+    if accept and not hold.own:
         raise Conflict(f"{NOT_OFFERED} {hold.holder} has claimed it.")
     return hold
 
@@ -101,13 +101,13 @@ def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:
     A lapsed hold that nobody else has taken is taken again, with the errors of
     `take_hold`.
     """
-    mine = Hold.objects.filter(
+    held = Hold.objects.filter(
         pk=request_id, holder=person, request__status=RequestStatus.PENDING
     )
     now = clock.now()
-    if mine.filter(until__gt=now).update(until=now + HOLD_TIME):
-        return HoldResult(person, mine=True, until=now + HOLD_TIME)
-    if not mine.exists():
+    if held.filter(until__gt=now).update(until=now + HOLD_TIME):
+        return HoldResult(person, own=True, until=now + HOLD_TIME)
+    if not held.exists():
         return None
     return take_hold(request_id=request_id, person=person)
 
@@ -144,7 +144,7 @@ def _write_hold(
         token=ids.new("l"),
         taken_at=since,
         until=now + HOLD_TIME,
-        asked_by=[one for one in asked if one != person.public_id],
+        asked_by=[public_id for public_id in asked if public_id != person.public_id],
         **_compute_kept_loss(before, person, now),
     )
     if before is not None and own and is_held(before, now):  # an offer ends with it
@@ -155,7 +155,7 @@ def _write_hold(
     Hold.objects.bulk_create(
         [hold], update_conflicts=True, unique_fields=["request"], update_fields=fields
     )
-    return HoldResult(person, mine=True, until=hold.until, token=hold.token)
+    return HoldResult(person, own=True, until=hold.until, token=hold.token)
 
 
 def _compute_kept_loss(
@@ -267,7 +267,7 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
         to, shown, request.sealed
     ):
         raise InvalidInput(errors=[build_field_error("to", "they cannot decide this")])
-    if not assign_hold(request, person, now).mine:
+    if not assign_hold(request, person, now).own:
         raise Conflict("Someone else has claimed this. Nothing was changed.")
     before = locks.lock_hold(request.pk)
     if before is not None and before.offered_to not in {None, to}:

@@ -43,7 +43,7 @@ def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
             *[partial(take_hold, request_id=request.pk, person=p) for p in people]
         )
         holds = [result.value for result in found]
-        assert [hold.mine for hold in holds].count(True) == 1
+        assert [hold.own for hold in holds].count(True) == 1
         assert len({hold.holder for hold in holds}) == 1
         taken = LogRecord.objects.filter(request=request.pk, kind="hold.taken")
         assert taken.count() == 1 + number % 2
@@ -70,7 +70,7 @@ def test_a_lease_taken_right_before_the_lock_stops_the_decision(
     )
     with pytest.raises(errors.HeldByAnother):
         decide.decide_request(mine)
-    assert rival.result.value.mine
+    assert rival.result.value.own
     assert not Decision.objects.exists()
 
 
@@ -101,7 +101,7 @@ def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> Non
             assert isinstance(taken.refusal, errors.AlreadyDecided)
         else:
             assert isinstance(decided.refusal, errors.HeldByAnother)
-            assert taken.value.mine
+            assert taken.value.own
         held = Hold.objects.filter(pk=request.pk, holder=gate.tom).exists()
         assert held != decided.won
 
@@ -139,7 +139,7 @@ def test_a_renewal_and_an_acceptance_at_once_leave_it_with_who_accepted(
             partial(take_hold, request_id=request.pk, person=gate.tom, accept=True),
             partial(take.renew_hold, request_id=request.pk, person=gate.rita),
         )
-        assert accepted.value.mine
+        assert accepted.value.own
         assert renewed.won
         assert Hold.objects.get(pk=request.pk).holder == gate.tom
 
@@ -172,7 +172,7 @@ def test_of_a_decision_and_an_acceptance_at_once_one_counts(gate: Gate) -> None:
             assert isinstance(accepted.refusal, errors.AlreadyDecided)
         else:
             assert isinstance(decided.refusal, errors.HeldByAnother)
-            assert accepted.value.mine
+            assert accepted.value.own
 
 
 def test_of_withdrawing_and_accepting_at_once_one_counts(gate: Gate) -> None:

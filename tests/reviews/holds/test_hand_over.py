@@ -84,10 +84,10 @@ def test_an_offer_stays_with_its_holder_until_it_is_taken(gate: Gate, request_) 
     take_hold(request_id=request_.pk, person=gate.rita)
     offer_hold(request_id=request_.pk, person=gate.rita, to=gate.tom)
     assert held_by(request_) == gate.rita
-    assert not take_hold(request_id=request_.pk, person=gate.tom).mine
+    assert not take_hold(request_id=request_.pk, person=gate.tom).own
     with pytest.raises(errors.Conflict, match="no longer offered to you"):
         take_hold(request_id=request_.pk, person=gate.sue, accept=True)
-    assert take_hold(request_id=request_.pk, person=gate.tom, accept=True).mine
+    assert take_hold(request_id=request_.pk, person=gate.tom, accept=True).own
     assert kinds(request_) == ["hold.taken", "hold.offered", "hold.handed_over"]
     message = OutboxMessage.objects.get(topic="request.offered")
     assert message.facts == {"person": gate.tom.public_id}
@@ -112,7 +112,7 @@ def test_a_renewal_keeps_the_offer(gate: Gate, offered: ApprovalRequest) -> None
     assert offered_to(offered) == gate.tom
     take_hold(request_id=offered.pk, person=gate.rita)
     assert offered_to(offered) == gate.tom
-    assert take_hold(request_id=offered.pk, person=gate.tom, accept=True).mine
+    assert take_hold(request_id=offered.pk, person=gate.tom, accept=True).own
     assert offered_to(offered) is None
 
 
@@ -132,7 +132,7 @@ def test_what_was_offered_and_ran_out_is_taken_as_any_free_request(
     gate: Gate, offered: ApprovalRequest
 ) -> None:
     lapse(offered)
-    assert take_hold(request_id=offered.pk, person=gate.tom, accept=True).mine
+    assert take_hold(request_id=offered.pk, person=gate.tom, accept=True).own
     assert kinds(offered)[2:] == ["hold.lapsed", "hold.taken"]
 
 

@@ -47,7 +47,7 @@ def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
     decide(request, gate.sue)
     assert held_by(request) is None
     assert freed_for(request) == [gate.sam.public_id]
-    assert take_hold(request_id=request.pk, person=gate.sam).mine
+    assert take_hold(request_id=request.pk, person=gate.sam).own
 
 
 def test_the_first_that_nobody_else_holds_is_found_and_not_taken(gate: Gate) -> None:

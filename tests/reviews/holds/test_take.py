@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def test_taking_holds_for_five_minutes(gate: Gate, request_) -> None:
     hold = take_hold(request_id=request_.pk, person=gate.rita)
-    assert hold.mine
+    assert hold.own
     assert hold.until is not None
     left = hold.until - clock.now()
     assert timedelta(minutes=4, seconds=50) < left <= timedelta(minutes=5)
@@ -33,7 +33,7 @@ def test_taking_holds_for_five_minutes(gate: Gate, request_) -> None:
 def test_taking_again_is_one_holding_with_a_new_token(gate: Gate, request_) -> None:
     first = take_hold(request_id=request_.pk, person=gate.rita)
     again = take_hold(request_id=request_.pk, person=gate.rita)
-    assert again.mine
+    assert again.own
     assert again.token != first.token
     assert kinds(request_) == ["hold.taken"]
 
@@ -41,7 +41,7 @@ def test_taking_again_is_one_holding_with_a_new_token(gate: Gate, request_) -> N
 def test_another_only_hears_whose_it_is(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     hold = take_hold(request_id=request_.pk, person=gate.tom)
-    assert (hold.mine, hold.holder, hold.token) == (False, gate.rita, "")
+    assert (hold.own, hold.holder, hold.token) == (False, gate.rita, "")
     assert held_by(request_) == gate.rita
 
 
@@ -65,7 +65,7 @@ def test_what_is_settled_or_over_is_not_held(gate: Gate, request_) -> None:
 def test_a_lapsed_hold_is_anybodys(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     lapse(request_)
-    assert take_hold(request_id=request_.pk, person=gate.tom).mine
+    assert take_hold(request_id=request_.pk, person=gate.tom).own
     assert kinds(request_) == ["hold.taken", "hold.lapsed", "hold.taken"]
 
 

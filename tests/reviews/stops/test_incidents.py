@@ -138,7 +138,7 @@ def test_a_hold_is_taken_and_more_time_given_though_the_sweep_is_dead(
     first, second = propose(gate.agent).request, propose(gate.agent, "write").request
     incident = declare(gate)
     an_hour_passes(first, second, incident)
-    assert take.take_hold(request_id=first.pk, person=gate.rita).mine
+    assert take.take_hold(request_id=first.pk, person=gate.rita).own
     before = fresh(second)
     deadlines.extend_deadline(request_id=second.pk, person=gate.rita)
     assert fresh(second).expires_at > before.expires_at
