@@ -83,8 +83,8 @@ def parse_names(text: str) -> set[str]:
     """
     return {
         name
-        for one in _list_written_forms(_fold_lookalikes(text))
-        for name in _list_spellings(one)
+        for form in _list_written_forms(_fold_lookalikes(text))
+        for name in _list_spellings(form)
     } - {""}
 
 
@@ -137,21 +137,21 @@ def _split_parts(text: str) -> set[str]:
 
 def _collect_shapes(part: str) -> set[str]:
     local, at, _ = normalise_mailbox(part).rpartition("@")
-    found = (
+    shapes = (
         {_reduce_to_shape(part), _reduce_to_shape(local)}
         if at
         else {_reduce_to_shape(part)}
     )
-    return {shape for shape in found if len(shape) >= LEAST_ALIKE}
+    return {shape for shape in shapes if len(shape) >= LEAST_ALIKE}
 
 
 def _reduce_to_shape(text: str) -> str:
     """Reduce to letters and digits without accents, with lookalikes made equal."""
     bare = unicodedata.normalize("NFD", text)
-    kept = "".join(char for char in bare.translate(_LOOKALIKE_CHARS) if char.isalnum())
+    shape = "".join(char for char in bare.translate(_LOOKALIKE_CHARS) if char.isalnum())
     for like, letter in _LOOKALIKE_PAIRS:
-        kept = kept.replace(like, letter)
-    return kept
+        shape = shape.replace(like, letter)
+    return shape
 
 
 def _is_similar(shape: str, known: str) -> bool:
@@ -167,19 +167,19 @@ def _is_similar(shape: str, known: str) -> bool:
 def _has_foreign_stand_ins(shape: str, known: str) -> bool:
     """Whether at most half the letters differ, each replaced by a foreign one."""
     pairs = list(zip(shape, known, strict=True))
-    foreign = sum(not one.isascii() for one, _ in pairs)
-    same = all(one == two for one, two in pairs if one.isascii())
+    foreign = sum(not letter.isascii() for letter, _ in pairs)
+    same = all(letter == other for letter, other in pairs if letter.isascii())
     return same and 2 * foreign <= len(pairs)
 
 
-def _is_mistyped(one: str, two: str) -> bool:
+def _is_mistyped(shape: str, known: str) -> bool:
     """Whether they differ by one letter added, missing, changed or swapped."""
-    if abs(len(one) - len(two)) > 1:
+    if abs(len(shape) - len(known)) > 1:
         return False
     start = 0
-    while start < min(len(one), len(two)) and one[start] == two[start]:
+    while start < min(len(shape), len(known)) and shape[start] == known[start]:
         start += 1
-    rest, other = one[start:], two[start:]
+    rest, other = shape[start:], known[start:]
     swapped = rest[1::-1] + rest[2:] if len(rest) > 1 else rest
     return (
         rest[1:] == other[1:]

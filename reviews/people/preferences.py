@@ -134,19 +134,19 @@ def load_preferences(person: Person | None) -> PersonPreferences:
     """A person's preferences, or the defaults. One query, cached on the person."""
     if person is None:
         return PersonPreferences()
-    found = find_cached_preferences(person)
-    if found is None:
-        found = parse_preferences(
+    preferences = find_cached_preferences(person)
+    if preferences is None:
+        preferences = parse_preferences(
             getattr(person, "preferences", None)
         )  # one query, or none
-        person._prefs = found  # type: ignore[attr-defined]
-    return found
+        person._prefs = preferences  # type: ignore[attr-defined]
+    return preferences
 
 
 def find_cached_preferences(person: Person | None) -> PersonPreferences | None:
     """The cached preferences; None when they have not been loaded yet. No query."""
-    found: PersonPreferences | None = getattr(person, "_prefs", None)
-    return found
+    cached: PersonPreferences | None = getattr(person, "_prefs", None)
+    return cached
 
 
 def parse_preferences(row: Preferences | None) -> PersonPreferences:

@@ -72,7 +72,7 @@ SHORTCUTS = (
     Shortcut("g l", "Go to", "Audit log"),
     Shortcut("g p", "Go to", "Policy"),
 )
-DEFAULT_SHORTCUTS = {one.key: one for one in SHORTCUTS}
+DEFAULT_SHORTCUTS = {shortcut.key: shortcut for shortcut in SHORTCUTS}
 RESERVED_KEYS = frozenset("g123456789 ")  # prefix, reason keys, batch row key
 
 
@@ -106,56 +106,63 @@ def format_key(key: str) -> str:
     return KEY_LABELS.get(key, key.upper() if len(key) == 1 else key)
 
 
-def list_shortcuts(mine: Mapping[str, str]) -> list[PersonalShortcut]:
-    """Every action with its key; `mine` maps default keys to the person's own."""
-    return [PersonalShortcut(one, mine.get(one.key, one.key)) for one in SHORTCUTS]
+def list_shortcuts(own_keys: Mapping[str, str]) -> list[PersonalShortcut]:
+    """Every action with its key; `own_keys` maps default keys to the person's own."""
+    return [
+        PersonalShortcut(shortcut, own_keys.get(shortcut.key, shortcut.key))
+        for shortcut in SHORTCUTS
+    ]
 
 
 def group_shortcuts(
-    mine: Mapping[str, str],
+    own_keys: Mapping[str, str],
 ) -> list[tuple[str, list[PersonalShortcut]]]:
     """The shortcuts grouped by where they work, in the order of the table."""
-    found = groupby(list_shortcuts(mine), key=lambda one: one.shortcut.where)
-    return [(where, list(members)) for where, members in found]
+    groups = groupby(
+        list_shortcuts(own_keys), key=lambda personal: personal.shortcut.where
+    )
+    return [(where, list(members)) for where, members in groups]
 
 
-def list_key_problems(mine: Mapping[str, str]) -> dict[str, str]:
+def list_key_problems(own_keys: Mapping[str, str]) -> dict[str, str]:
     """What is wrong with a person's own keys: a sentence for each default key.
 
     Two actions may not share a key, even on different pages.
     """
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     owner: dict[str, Shortcut] = {}
-    for one in list_shortcuts(mine):
-        if problem := _describe_bad_key(one):
-            found[one.shortcut.key] = problem
-        elif (other := owner.setdefault(one.key, one.shortcut)) is not one.shortcut:
-            found[one.shortcut.key] = _describe_collision(one.key, one.shortcut, other)
-    return found
+    for personal in list_shortcuts(own_keys):
+        if problem := _describe_bad_key(personal):
+            problems[personal.shortcut.key] = problem
+        elif (
+            other := owner.setdefault(personal.key, personal.shortcut)
+        ) is not personal.shortcut:
+            problems[personal.shortcut.key] = _describe_collision(
+                personal.key, personal.shortcut, other
+            )
+    return problems
 
 
-def _describe_bad_key(one: PersonalShortcut) -> str:
-    if one.shortcut.fixed or one.key == one.shortcut.key:
+def _describe_bad_key(personal: PersonalShortcut) -> str:
+    if personal.shortcut.fixed or personal.key == personal.shortcut.key:
         return ""
-    last = one.last
+    last = personal.last
     if len(last) != 1 or not last.isprintable():
-        return f"“{one.shortcut.does}” needs one printable character."
-    if last in RESERVED_KEYS and not one.key.startswith(CHORD_PREFIX):
-        action = _describe_action(one)
+        return f"“{personal.shortcut.does}” needs one printable character."
+    if last in RESERVED_KEYS and not personal.key.startswith(CHORD_PREFIX):
+        action = personal.shortcut.does
         return f"{format_key(last)} is reserved. Choose another key for “{action}”."
     return ""
 
 
-def _describe_action(one: PersonalShortcut) -> str:
-    return one.shortcut.does
+def _describe_collision(key: str, shortcut: Shortcut, other: Shortcut) -> str:
+    return (
+        f"{format_key(key)} is assigned to both “{other.does}” and “{shortcut.does}”."
+    )
 
 
-def _describe_collision(key: str, one: Shortcut, other: Shortcut) -> str:
-    return f"{format_key(key)} is assigned to both “{other.does}” and “{one.does}”."
-
-
-def list_changed_keys(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def list_changed_keys(own_keys: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield (default key, own key) for each changeable action with a different key."""
-    for one in list_shortcuts(mine):
-        if not one.shortcut.fixed and one.key != one.shortcut.key:
-            yield one.shortcut.key, one.key
+    for personal in list_shortcuts(own_keys):
+        if not personal.shortcut.fixed and personal.key != personal.shortcut.key:
+            yield personal.shortcut.key, personal.key

@@ -65,8 +65,8 @@ def select_live_tokens() -> QuerySet[PersonalToken]:
     A change of the person's password revokes all tokens made before it.
     """
     changed = F("person__password_changed_at")
-    kept = Q(person__password_changed_at__isnull=True) | Q(created_at__gt=changed)
-    return PersonalToken.objects.filter(kept, revoked_at__isnull=True)
+    newer = Q(person__password_changed_at__isnull=True) | Q(created_at__gt=changed)
+    return PersonalToken.objects.filter(newer, revoked_at__isnull=True)
 
 
 _VALID_TOKEN = PreparedQuery(
