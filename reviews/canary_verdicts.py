@@ -70,8 +70,8 @@ def end_canary(
     request: ApprovalRequest, ending: CanaryEnding, *, actor: log.Actor, now: datetime
 ) -> None:
     """End a canary that nobody decided. Caller holds the request's lock."""
-    found = Canary.objects.filter(pk=request.proposal_id, ending="")
-    found.update(**_build_ending(ending, now))
+    undecided = Canary.objects.filter(pk=request.proposal_id, ending="")
+    undecided.update(**_build_ending(ending, now))
     _end_request(request, ending, actor, now)
 
 
@@ -110,7 +110,7 @@ def _end_request(
     ending: CanaryEnding,
     actor: log.Actor,
     now: datetime,
-    **said: Any,
+    private: Mapping[str, str] | None = None,
 ) -> None:
     transitions.request.apply(
         request,
@@ -119,7 +119,7 @@ def _end_request(
         now=now,
         changes={"settled_at": now},
         data={"ending": ending},
-        **said,
+        private=private,
     )
 
 
@@ -127,8 +127,8 @@ def end_lapsed_canaries() -> int:
     """End the canaries that nobody decided in time, and those of a run, agent or tool
     that was stopped. Returns how many."""
     now = clock.now()
-    found = Canary.objects.filter(ending="").select_related("proposal__request")
-    return sweeps.run_each(lambda canary: _end_if_lapsed(canary, now), found)
+    undecided = Canary.objects.filter(ending="").select_related("proposal__request")
+    return sweeps.run_each(lambda canary: _end_if_lapsed(canary, now), undecided)
 
 
 def _end_if_lapsed(canary: Canary, now: datetime) -> bool:

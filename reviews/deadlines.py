@@ -257,13 +257,13 @@ def list_lapsed_executions() -> list[str]:
     hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
     # Paused executions would fill the front of the list on every sweep. Those whose
     # outcome can be looked up are listed all the same.
-    kept = (
+    paused = (
         NO_LOOK_UP
         & ~opaque
         & scope.build_paused_condition()
         & Q(grant__expires_at__gt=now)
     )
-    return _list_execution_ids(lapsed.filter(hopeless & ~kept))
+    return _list_execution_ids(lapsed.filter(hopeless & ~paused))
 
 
 def _list_execution_ids(rows: QuerySet[Execution]) -> list[str]:

@@ -58,28 +58,28 @@ _REQUEST_OF_PROPOSAL = PreparedQuery(
 
 def lock_request(pk: str) -> ApprovalRequest:
     """Lock one request of an agent. Raises NotFound, also for a canary."""
-    found = lock_request_or_canary(pk)
-    if found.canary:  # guard: no-canary
+    request = lock_request_or_canary(pk)
+    if request.canary:  # guard: no-canary
         raise NotFound
-    return found
+    return request
 
 
 def lock_request_or_canary(pk: str) -> ApprovalRequest:
     """Lock one request. For the few operations that know what to do with a canary.
     Raises NotFound."""
-    found = _REQUEST.fetch_first(pk=pk)
-    if found is None:
+    request = _REQUEST.fetch_first(pk=pk)
+    if request is None:
         raise NotFound
-    return found
+    return request
 
 
 def lock_request_shown_to(person: Person, pk: str) -> ApprovalRequest:
     """Lock one request of an agent, or a canary of this person, for an operation that
     answers the same for both. Raises NotFound."""
-    found = lock_request_or_canary(pk)
-    if found.canary_for not in {"", person.public_id}:
+    request = lock_request_or_canary(pk)
+    if request.canary_for not in {"", person.public_id}:
         raise NotFound
-    return found
+    return request
 
 
 def lock_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
@@ -306,8 +306,8 @@ def lock_usable_standing_grant(
     agent: str, thread: str, tool: str
 ) -> StandingGrant | None:
     """Lock the one of these that ends first, if there is any."""
-    found = select_usable_standing_grants(agent, thread, tool).order_by("expires_at")
-    return found.select_for_update(no_key=True).first()
+    grants = select_usable_standing_grants(agent, thread, tool).order_by("expires_at")
+    return grants.select_for_update(no_key=True).first()
 
 
 def lock_standing_grant(pk: str) -> StandingGrant:

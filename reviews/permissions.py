@@ -185,13 +185,13 @@ class Decider:
 def build_decider(values: Sequence[Any]) -> Decider | None:
     """Build a decider from the values of `DECIDER_COLUMNS`. None where an outer join
     found nobody."""
-    *columns, roles, queues, found = values
+    *columns, roles, queues, stops = values
     person = _PERSON.build_row(columns)
     if person is None:
         return None
     person._standing = _build_standing(roles, queues)  # type: ignore[attr-defined]
     return Decider(
-        person, [(datetime.fromisoformat(at), holds) for at, holds in found or ()]
+        person, [(datetime.fromisoformat(at), holds) for at, holds in stops or ()]
     )
 
 
@@ -202,8 +202,8 @@ def load_deciders(ids: Collection[int]) -> dict[int, Decider]:
 
 def collect_deciders(rows: Iterable[Sequence[Any]]) -> dict[int, Decider]:
     """The deciders in rows of `DECIDER_COLUMNS`, by id."""
-    found = [one for row in rows if (one := build_decider(row)) is not None]
-    return {one.person.pk: one for one in found}
+    deciders = [decider for row in rows if (decider := build_decider(row)) is not None]
+    return {decider.person.pk: decider for decider in deciders}
 
 
 _STOPPED = PreparedQuery(
@@ -240,9 +240,9 @@ def queues_of(person: Person) -> frozenset[int]:
 
 def list_people_with_roles(ids: Collection[int]) -> list[Person]:
     """These people with their current roles, queues and preferences, in two queries."""
-    found = _PEOPLE.fetch_all(people=list(ids))
-    _attach_roles_and_queues(found)
-    return found
+    people = _PEOPLE.fetch_all(people=list(ids))
+    _attach_roles_and_queues(people)
+    return people
 
 
 def _load_roles_and_queues(person: Person) -> RolesAndQueues:
@@ -286,9 +286,9 @@ def list_supervisors(queue_id: int | None = None) -> list[Person]:
     )
     people = list_people_with_roles(list(named.values_list("pk", flat=True)))
     return [
-        one
-        for one in people
-        if (queue_id in queues_of(one) if queue_id else queues_of(one))
+        person
+        for person in people
+        if (queue_id in queues_of(person) if queue_id else queues_of(person))
     ]
 
 
@@ -301,7 +301,11 @@ def list_deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Pers
     people = list_people_with_roles(
         list_admitted_ids(queue_id) if queue_id else _list_role_holder_ids(roles)
     )
-    return [one for one in people if one.email and find_deciding_role(one) in roles]
+    return [
+        person
+        for person in people
+        if person.email and find_deciding_role(person) in roles
+    ]
 
 
 def list_admitted_ids(queue_id: int) -> list[int]:

@@ -180,13 +180,13 @@ def _restart_request_deadlines(now: datetime) -> int:
 def _mark_all_claimed_unknown(now: datetime) -> int:
     """Mark claimed executions UNKNOWN: the leases in a backup belong to nobody."""
     claimed = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
-    found = 0
+    count = 0
     for pk in claimed.order_by("pk").values_list("pk", flat=True):
         execution = locks.lock_execution(pk)
         if execution.status == ExecutionStatus.CLAIMED:
             uncertain.mark_unknown(execution, uncertain.RESTORED, now)
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 def _log_epoch(

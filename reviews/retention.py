@@ -47,12 +47,12 @@ def erase_results() -> int:
     """
     now = clock.now()
     over = now - timedelta(days=settings.COUNTERSEAL.keep_results_days)
-    kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
-    found = kept.select_related("proposal").order_by("finished_at")
-    rows = list(locks.lock_due_executions(found)[:CHUNK])
+    old = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
+    oldest = old.select_related("proposal").order_by("finished_at")
+    rows = list(locks.lock_due_executions(oldest)[:CHUNK])
 
-    def erase(old: list[Execution]) -> None:
-        pks = [row.pk for row in old]
+    def erase(executions: list[Execution]) -> None:
+        pks = [row.pk for row in executions]
         Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
         log.append_many(
             log.Entry(
@@ -64,7 +64,7 @@ def erase_results() -> int:
                 thread=row.proposal.thread,
                 data={"execution": row.pk},
             )
-            for row in old
+            for row in executions
         )
 
     return len(sweeps.apply_to_all(erase, rows))

@@ -181,15 +181,15 @@ def _update_log_alarm(delay: LogDelay | None) -> None:
 
 
 def _build_delay_data(delay: LogDelay) -> dict[str, object]:
-    found: dict[str, object] = {
+    data: dict[str, object] = {
         "since": delay.since.isoformat(timespec="seconds"),
         "waiting": delay.waiting,
         "pid": delay.pid,
         "application": delay.application,
     }
     if delay.open_seconds is not None:
-        found["open_seconds"] = round(delay.open_seconds)
-    return {name: value for name, value in found.items() if value not in (None, "")}
+        data["open_seconds"] = round(delay.open_seconds)
+    return {name: value for name, value in data.items() if value not in (None, "")}
 
 
 def _find_standing_alarm(

@@ -48,8 +48,8 @@ def _build_request_context(row: ApprovalRequest) -> Mapping[str, Any]:
 def _build_request_event(row: ApprovalRequest) -> Mapping[str, Any] | None:
     if not row.proposal.has_listener:
         return None
-    told = {"request": row.pk, "version": row.version}
-    return {**told, "round": row.message_round} if row.message_round else told
+    event = {"request": row.pk, "version": row.version}
+    return {**event, "round": row.message_round} if row.message_round else event
 
 
 def _build_grant_context(row: Grant) -> Mapping[str, Any]:
@@ -73,10 +73,10 @@ def _build_execution_event(row: Execution) -> Mapping[str, Any] | None:
         return None  # the gate retries by itself; the agent has nothing to do
     # Only the code of a refusal is ours; other codes may be text from a service.
     code = row.code if row.status == X.REFUSED else ""
-    said = {"execution": row.pk, "fence": row.fence, "code": code}
+    event = {"execution": row.pk, "fence": row.fence, "code": code}
     if row.status == X.QUEUED and row.retried_at is not None:
-        return {**said, "again": row.retried_at.isoformat()}
-    return said
+        return {**event, "again": row.retried_at.isoformat()}
+    return event
 
 
 def _build_batch_context(row: Batch) -> Mapping[str, Any]:

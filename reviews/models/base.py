@@ -68,7 +68,7 @@ class FileParts(models.QuerySet[Any]):
     def stream_bodies(self) -> Iterator[bytes]:
         """The bytes of the file, part by part."""
         bodies = self.order_by("number").values_list("body", flat=True)
-        return (bytes(one) for one in bodies.iterator(chunk_size=8))
+        return (bytes(body) for body in bodies.iterator(chunk_size=8))
 
     def compute_digest(self) -> str:
         """The SHA-256 of the whole file, in hexadecimal digits."""

@@ -76,10 +76,12 @@ SUBJECTS = ("request", "execution", "alarm", "drill")  # of a notice
 
 def _build_subject_check() -> Q:
     """Exactly one subject is set."""
-    found = Q()
+    condition = Q()
     for chosen in SUBJECTS:
-        found |= Q(**{f"{one}__isnull": one != chosen for one in SUBJECTS})
-    return found
+        condition |= Q(
+            **{f"{subject}__isnull": subject != chosen for subject in SUBJECTS}
+        )
+    return condition
 
 
 class Notice(models.Model):

@@ -180,8 +180,10 @@ class Revision(models.Model):
     @property
     def preconditions(self) -> dict[str, Any]:
         """The agent's preconditions, read from the canonical bytes."""
-        found: dict[str, Any] = json.loads(bytes(self.canonical))["preconditions"]
-        return found
+        preconditions: dict[str, Any] = json.loads(bytes(self.canonical))[
+            "preconditions"
+        ]
+        return preconditions
 
 
 _REVISION = PreparedQuery(

@@ -159,11 +159,11 @@ def _build_proposal(
 def _redact_party(redactor: Redactor, party: Mapping[str, Any]) -> dict[str, Any]:
     """The party for whom the agent acts; the names of its properties are the agent's
     own."""
-    known = {name: one for name, one in party.items() if name != "properties"}
-    found = redactor.members(known)
-    if said := party.get("properties"):
-        found["properties"] = redactor.foreign(said)
-    return found
+    known = {name: member for name, member in party.items() if name != "properties"}
+    redacted = redactor.members(known)
+    if properties := party.get("properties"):
+        redacted["properties"] = redactor.foreign(properties)
+    return redacted
 
 
 def check_time_to_answer(expires_in: int | None) -> None:

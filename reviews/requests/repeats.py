@@ -122,7 +122,7 @@ def pause_rejected_runs(proposals: Iterable[Proposal], now: datetime) -> None:
     as the policy allows. The caller is in the transaction of a rejection."""
     policy = active.find_active_policy()
     limit = active.load_document(policy).rejections_in_a_row if policy else 0
-    runs = sorted({(one.agent, one.thread) for one in proposals})
+    runs = sorted({(proposal.agent, proposal.thread) for proposal in proposals})
     if not limit:
         return
     counted = _REJECTIONS.fetch_all(

@@ -81,7 +81,7 @@ def add_revision(
         revision,
         words=[narrative.rationale, narrative.expected_outcome, narrative.reversal],
         evidence_texts=[
-            str(value) for one in narrative.evidence for value in one.values()
+            str(value) for item in narrative.evidence for value in item.values()
         ],
     )
     writes.insert_rows([revision])

@@ -114,8 +114,8 @@ def build_list_columns(
 
 def compute_repeat_key(agent: str, tool: str, args: Mapping[str, Any]) -> UUID:
     """A key that is equal for equal agent, tool and canonical arguments, in any run."""
-    said = {"agent": agent, "tool": tool, "args": args}
-    return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
+    content = {"agent": agent, "tool": tool, "args": args}
+    return UUID(bytes=hashlib.sha256(canonical.encode(content)).digest()[:16])
 
 
 def compute_seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
@@ -236,12 +236,12 @@ def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
 
 
 def needs_written_answer(
-    version: RequestVersion, found: Collection[str] | None = None
+    version: RequestVersion, indicators: Collection[str] | None = None
 ) -> bool:
     """Whether an approval of this version needs a written answer, by the policy that it
-    was sealed under. `found` are risk indicators, by default those of the proposal."""
-    stored = version.revision.facts.get("indicators", [])
-    indicators = stored if found is None else found
+    was sealed under. `indicators` are risk indicators, by default the proposal's."""
+    if indicators is None:
+        indicators = version.revision.facts.get("indicators", [])
     if not indicators:
         return False
     return written_questions.is_answer_needed(
@@ -282,8 +282,8 @@ def compute_escalated_deadline(request: ApprovalRequest, seconds: int) -> dateti
 
 def is_escalated(request: ApprovalRequest) -> bool:
     """Whether it was escalated and not returned since."""
-    said = request.versions.filter(cause__in=[*ESCALATION_CAUSES, "returned"])
-    newest = said.order_by("-number").values_list("cause", flat=True).first()
+    causes = request.versions.filter(cause__in=[*ESCALATION_CAUSES, "returned"])
+    newest = causes.order_by("-number").values_list("cause", flat=True).first()
     return newest in ESCALATION_CAUSES
 
 
