@@ -67,8 +67,6 @@ ANSWERED = tuple(s for s in SETTLED if s not in RETRACTED)  # decided, or expire
 
 
 class GrantStatus(StrEnum):
-    """The states of a grant, a one-use permission."""
-
     LIVE = "live"
     SPENT = "spent"
     EXPIRED = "expired"
@@ -76,8 +74,6 @@ class GrantStatus(StrEnum):
 
 
 class ExecutionStatus(StrEnum):
-    """The states of an execution of an authorised effect."""
-
     QUEUED = "queued"
     CLAIMED = "claimed"
     SUCCEEDED = "succeeded"
@@ -232,8 +228,6 @@ class BatchStatus(StrEnum):
 
 
 class ExportStatus(StrEnum):
-    """The states of an export of the audit log."""
-
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -268,38 +262,21 @@ class AlarmKind(StrEnum):
     STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
     UNREADABLE = "unreadable"  # the broker held messages that are not ours
     LOG_STALLED = "log_stalled"  # an open transaction holds back the log's positions
-    THRESHOLD = "threshold"  # a rate of the statistics crossed one of the policy
-
-
-# These may mean harm was done, so only a person may close them, with a note.
-GRAVE_ALARM_KINDS = frozenset(
-    {
-        AlarmKind.WITHOUT_GRANT,
-        AlarmKind.OTHER_BYTES,
-        AlarmKind.TWICE,
-        AlarmKind.WITHOUT_VOTES,
-    }
-)
+    THRESHOLD = "threshold"  # a rate crossed a threshold of the policy
 
 
 class AlarmStatus(StrEnum):
-    """The states of an alarm."""
-
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"  # somebody is looking into it
     CLOSED = "closed"
 
 
 class ClosedHow(StrEnum):
-    """How an alarm was closed: by a person with a note, or by itself."""
-
     PERSON = "person"
     ITSELF = "itself"
 
 
 class RepairStatus(StrEnum):
-    """The states of a repair, which needs two people."""
-
     PROPOSED = "proposed"
     APPLIED = "applied"
     REFUSED = "refused"
@@ -315,8 +292,6 @@ class RepairSubject(StrEnum):
 
 
 class RepairChange(StrEnum):
-    """All the changes a repair can make."""
-
     SAY_UNKNOWN = "say_unknown"  # claimed, but nobody is working on it
     NEVER_RUN = "never_run"  # queued, but past its execution window
     FINISH = "finish"  # end the run of a dead agent as failed
@@ -324,8 +299,6 @@ class RepairChange(StrEnum):
 
 
 class NoteKind(StrEnum):
-    """The kinds of notes on a request."""
-
     NOTE = "note"
     GUIDANCE = "guidance"  # a supervisor's, given with a return
     ARBITRATION = "arbitration"  # the lesson of a disagreement; reopens nothing

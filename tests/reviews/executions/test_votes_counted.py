@@ -18,7 +18,7 @@ from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import deadlines
 from reviews.alarms import watch
-from reviews.choices import GRAVE_ALARM_KINDS, AlarmKind
+from reviews.choices import AlarmKind
 from reviews.decisions import recall
 from reviews.executions import redeem, run
 from reviews.grants import approvers, grants
@@ -114,7 +114,6 @@ def test_a_window_that_ends_without_votes_authorises_nothing(gate: Gate) -> None
     assert LogRecord.objects.filter(kind="alarm.raised").count() == 1
     page = detail.load_alarm_page(gate.sue, alarm.pk)
     assert page.line.alarm.kind == AlarmKind.WITHOUT_VOTES
-    assert page.line.alarm.kind in GRAVE_ALARM_KINDS
 
 
 def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> None:
