@@ -102,6 +102,18 @@ def _build_repair_context(row: Repair) -> Mapping[str, Any]:
     return {"agent": row.agent, "thread": row.thread}
 
 
+def _settle(source: R, event: str, target: R, logged_as: str) -> Edge:
+    """An edge that settles a request: people and its agent hear of it."""
+    return Edge(source, event, target, logged_as, "request.settled", "proposal.settled")
+
+
+def _tell_agent(
+    source: str, event: str, target: str, logged_as: str, webhook_event: str
+) -> Edge:
+    """An edge of which only the agent hears."""
+    return Edge(source, event, target, logged_as, webhook_event=webhook_event)
+
+
 request = Machine(
     "request",
     [
@@ -133,22 +145,12 @@ request = Machine(
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         # Messages. The agent gets no event about its own.
-        Edge(
-            R.PENDING, "ask", R.PENDING, "request.asked", webhook_event="request.asked"
+        _tell_agent(R.PENDING, "ask", R.PENDING, "request.asked", "request.asked"),
+        _tell_agent(
+            R.PENDING, "answer", R.PENDING, "request.answered", "request.answered"
         ),
-        Edge(
-            R.PENDING,
-            "answer",
-            R.PENDING,
-            "request.answered",
-            webhook_event="request.answered",
-        ),
-        Edge(
-            R.PENDING,
-            "send_back",
-            R.PENDING,
-            "request.sent_back",
-            webhook_event="request.sent_back",
+        _tell_agent(
+            R.PENDING, "send_back", R.PENDING, "request.sent_back", "request.sent_back"
         ),
         Edge(R.PENDING, "ask_people", R.PENDING, "request.asked"),
         Edge(R.PENDING, "answer_people", R.PENDING, "request.answered"),
@@ -157,70 +159,14 @@ request = Machine(
         Edge(R.RECALLABLE, "recall", R.PENDING, "request.recalled"),
         Edge(R.PENDING, "revoke", R.PENDING, "request.revoked", "request.revoked"),
         Edge(R.RECALLABLE, "revoke", R.PENDING, "request.revoked", "request.revoked"),
-        Edge(
-            R.PENDING,
-            "authorize",
-            R.AUTHORIZED,
-            "request.authorized",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.RECALLABLE,
-            "authorize",
-            R.AUTHORIZED,
-            "request.authorized",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.PENDING,
-            "reject",
-            R.REJECTED,
-            "request.rejected",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.RECALLABLE,
-            "reject",
-            R.REJECTED,
-            "request.rejected",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.PENDING,
-            "expire",
-            R.EXPIRED,
-            "request.expired",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.PENDING,
-            "withdraw",
-            R.WITHDRAWN,
-            "request.withdrawn",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.RECALLABLE,
-            "withdraw",
-            R.WITHDRAWN,
-            "request.withdrawn",
-            "request.settled",
-            "proposal.settled",
-        ),
-        Edge(
-            R.PENDING,
-            "supersede",
-            R.SUPERSEDED,
-            "request.superseded",
-            "request.settled",
-            "proposal.settled",
-        ),
+        _settle(R.PENDING, "authorize", R.AUTHORIZED, "request.authorized"),
+        _settle(R.RECALLABLE, "authorize", R.AUTHORIZED, "request.authorized"),
+        _settle(R.PENDING, "reject", R.REJECTED, "request.rejected"),
+        _settle(R.RECALLABLE, "reject", R.REJECTED, "request.rejected"),
+        _settle(R.PENDING, "expire", R.EXPIRED, "request.expired"),
+        _settle(R.PENDING, "withdraw", R.WITHDRAWN, "request.withdrawn"),
+        _settle(R.RECALLABLE, "withdraw", R.WITHDRAWN, "request.withdrawn"),
+        _settle(R.PENDING, "supersede", R.SUPERSEDED, "request.superseded"),
     ],
     _build_request_context,
     _build_request_event,
@@ -243,19 +189,15 @@ execution = Machine(
         Edge(NO_SOURCE, "queue", X.QUEUED, "execution.queued", "execution.queued"),
         Edge(X.QUEUED, "claim", X.CLAIMED, "execution.claimed"),
         Edge(X.CLAIMED, "reclaim", X.CLAIMED, "execution.reclaimed"),
-        Edge(
+        _tell_agent(
             X.CLAIMED,
             "succeed",
             X.SUCCEEDED,
             "execution.succeeded",
-            webhook_event="proposal.executed",
+            "proposal.executed",
         ),
-        Edge(
-            X.CLAIMED,
-            "fail",
-            X.FAILED,
-            "execution.failed",
-            webhook_event="proposal.settled",
+        _tell_agent(
+            X.CLAIMED, "fail", X.FAILED, "execution.failed", "proposal.settled"
         ),
         Edge(X.CLAIMED, "requeue", X.QUEUED, "execution.requeued"),
         Edge(
@@ -266,19 +208,11 @@ execution = Machine(
             "execution.unknown",
             webhook_event="execution.unknown",
         ),
-        Edge(
-            X.QUEUED,
-            "refuse",
-            X.REFUSED,
-            "execution.refused",
-            webhook_event="proposal.settled",
+        _tell_agent(
+            X.QUEUED, "refuse", X.REFUSED, "execution.refused", "proposal.settled"
         ),
-        Edge(
-            X.CLAIMED,
-            "refuse",
-            X.REFUSED,
-            "execution.refused",
-            webhook_event="proposal.settled",
+        _tell_agent(
+            X.CLAIMED, "refuse", X.REFUSED, "execution.refused", "proposal.settled"
         ),
         Edge(
             X.FAILED,
@@ -288,19 +222,19 @@ execution = Machine(
             "execution.queued",
             webhook_event="proposal.settled",
         ),
-        Edge(
+        _tell_agent(
             X.UNKNOWN,
             "settle_succeeded",
             X.SUCCEEDED,
             "execution.settled",
-            webhook_event="proposal.executed",
+            "proposal.executed",
         ),
-        Edge(
+        _tell_agent(
             X.UNKNOWN,
             "settle_failed",
             X.FAILED,
             "execution.settled",
-            webhook_event="proposal.settled",
+            "proposal.settled",
         ),
     ],
     _build_execution_context,
