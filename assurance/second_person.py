@@ -84,7 +84,7 @@ def lapse_unanswered(
     Locks: the rows (skip locked)."""
     now = clock.now()
     due = waiting.filter(asked_at__lte=now - ANSWERED_WITHIN)
-    rows = list(locks.lock_due_asked(due)[:MOST_LAPSED])
+    rows = list(locks.lock_due_rows(due.order_by("pk"))[:MOST_LAPSED])
 
     def lapse(unanswered: list[A]) -> None:
         machine.apply_many(

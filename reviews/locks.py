@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager
 from datetime import date
 from typing import TypeVar
 
-from django.db.models import F, QuerySet
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import F, Model, QuerySet
 
 from journal import clock
 from journal.errors import NotFound
@@ -37,7 +38,20 @@ from .models import (
     Repair,
 )
 
-A = TypeVar("A", Dataset, DefectChange)
+M = TypeVar("M", bound=Model)
+
+
+def _lock_row(rows: QuerySet[M], pk: str | int) -> M:
+    """Lock one of these rows. Raises NotFound."""
+    try:
+        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    except ObjectDoesNotExist:
+        raise NotFound from None
+
+
+def lock_due_rows(rows: QuerySet[M]) -> QuerySet[M]:
+    """For a sweep: lock these rows in the order of the query, skipping locked ones."""
+    return rows.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
 def _select_locked_requests() -> QuerySet[ApprovalRequest]:
@@ -99,11 +113,7 @@ def lock_due_requests(
     queryset: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
     """For a sweep: lock these requests in the order of pk, skipping locked rows."""
-    return (
-        queryset.select_related("proposal", "queue")
-        .order_by("pk")
-        .select_for_update(of=("self",), no_key=True, skip_locked=True)
-    )
+    return lock_due_rows(queryset.select_related("proposal", "queue").order_by("pk"))
 
 
 def lock_requests_in_order(
@@ -169,9 +179,9 @@ def lock_due_holds(queryset: QuerySet[Hold]) -> QuerySet[Hold]:
     Transactions that free several holds use this, so that two of them never wait for
     each other.
     """
-    return queryset.select_related(
-        "request__proposal", "holder", "offered_to"
-    ).select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return lock_due_rows(
+        queryset.select_related("request__proposal", "holder", "offered_to")
+    )
 
 
 def _select_locked_holds() -> QuerySet[Hold]:
@@ -182,11 +192,7 @@ def _select_locked_holds() -> QuerySet[Hold]:
 
 def lock_batch(pk: str) -> Batch:
     """Lock one batch. Raises NotFound."""
-    rows = Batch.objects.select_related("tool", "queue")
-    try:
-        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    except Batch.DoesNotExist:
-        raise NotFound from None
+    return _lock_row(Batch.objects.select_related("tool", "queue"), pk)
 
 
 def lock_forming_batch(key: str) -> Batch | None:
@@ -197,64 +203,26 @@ def lock_forming_batch(key: str) -> Batch | None:
 
 def lock_export(pk: str) -> Export:
     """Lock an export of the log, so that only one job writes it. Raises NotFound."""
-    rows = Export.objects.select_related("person")
-    try:
-        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    except Export.DoesNotExist:
-        raise NotFound from None
+    return _lock_row(Export.objects.select_related("person"), pk)
 
 
 def lock_dataset(pk: str) -> Dataset:
     """Lock a dataset, so that one person answers it and one job writes it. Raises
     NotFound."""
     rows = Dataset.objects.select_related("asked_by", "owner", "settled_by")
-    try:
-        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    except Dataset.DoesNotExist:
-        raise NotFound from None
+    return _lock_row(rows, pk)
 
 
 def lock_defect_change(pk: int) -> DefectChange:
     """Lock a change of the library of defects, so that one person answers it. Raises
     NotFound."""
     rows = DefectChange.objects.select_related("asked_by", "settled_by")
-    try:
-        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    except DefectChange.DoesNotExist:
-        raise NotFound from None
-
-
-def lock_due_asked(queryset: QuerySet[A]) -> QuerySet[A]:
-    """For a sweep: lock these datasets, or changes of the library of defects, skipping
-    locked rows."""
-    return queryset.order_by("pk").select_for_update(
-        of=("self",), no_key=True, skip_locked=True
-    )
+    return _lock_row(rows, pk)
 
 
 def lock_repair(pk: str) -> Repair:
     """Lock a repair, before the rows that it changes. Raises NotFound."""
-    try:
-        return lock_due_repairs(Repair.objects.filter(pk=pk), skip_locked=False).get()
-    except Repair.DoesNotExist:
-        raise NotFound from None
-
-
-def lock_due_repairs(
-    queryset: QuerySet[Repair], *, skip_locked: bool = True
-) -> QuerySet[Repair]:
-    """Lock these repairs in the order of pk; a sweep skips locked rows."""
-    return queryset.order_by("pk").select_for_update(
-        of=("self",), no_key=True, skip_locked=skip_locked
-    )
-
-
-def lock_due_executions(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-    """Lock these executions without their grants, skipping locked rows.
-
-    Only for a sweep that changes neither the status of the execution nor the grant.
-    """
-    return queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)
+    return _lock_row(Repair.objects.all(), pk)
 
 
 def lock_execution(pk: str) -> Execution:
@@ -312,11 +280,7 @@ def lock_usable_standing_grant(
 
 def lock_standing_grant(pk: str) -> StandingGrant:
     """Lock one standing grant. Raises NotFound."""
-    rows = StandingGrant.objects.select_for_update(no_key=True)
-    try:
-        return rows.get(pk=pk)
-    except StandingGrant.DoesNotExist:
-        raise NotFound from None
+    return _lock_row(StandingGrant.objects.all(), pk)
 
 
 def lock_metric_day(day: date) -> MetricDay | None:
@@ -326,10 +290,7 @@ def lock_metric_day(day: date) -> MetricDay | None:
 
 def lock_alarm(pk: int) -> Alarm:
     """Lock one alarm. Raises NotFound."""
-    try:
-        return _select_locked_alarms().get(pk=pk)
-    except Alarm.DoesNotExist:
-        raise NotFound from None
+    return _lock_row(Alarm.objects.select_related("proposal"), pk)
 
 
 def lock_standing_alarm(kind: str, subject: str) -> Alarm | None:
@@ -339,11 +300,9 @@ def lock_standing_alarm(kind: str, subject: str) -> Alarm | None:
     ends.
     """
     policy_locks.lock_alarm(f"{kind}|{subject}")
-    standing = _select_locked_alarms().filter(kind=kind, subject=subject)
-    return standing.exclude(status=AlarmStatus.CLOSED).first()
-
-
-def _select_locked_alarms() -> QuerySet[Alarm]:
-    return Alarm.objects.select_related("proposal").select_for_update(
-        of=("self",), no_key=True
+    standing = (
+        Alarm.objects.select_related("proposal")
+        .filter(kind=kind, subject=subject)
+        .exclude(status=AlarmStatus.CLOSED)
     )
+    return standing.select_for_update(of=("self",), no_key=True).first()

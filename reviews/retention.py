@@ -49,7 +49,7 @@ def erase_results() -> int:
     over = now - timedelta(days=settings.COUNTERSEAL.keep_results_days)
     old = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
     oldest = old.select_related("proposal").order_by("finished_at")
-    rows = list(locks.lock_due_executions(oldest)[:CHUNK])
+    rows = list(locks.lock_due_rows(oldest)[:CHUNK])
 
     def erase(executions: list[Execution]) -> None:
         pks = [row.pk for row in executions]

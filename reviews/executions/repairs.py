@@ -104,7 +104,7 @@ def lapse_repairs() -> int:
     due = Repair.objects.filter(
         status=RepairStatus.PROPOSED, lapses_at__lte=clock.ClockTimestamp()
     )
-    rows = list(locks.lock_due_repairs(due)[:100])
+    rows = list(locks.lock_due_rows(due.order_by("pk"))[:100])
     now = clock.now()
 
     def lapse(unconfirmed: list[Repair]) -> None:
