@@ -33,7 +33,7 @@ from reviews.choices import (
 )
 from reviews.dialogue import rounds
 from reviews.executions import claims, record
-from reviews.grants import grants, uncertain
+from reviews.grants import tokens, uncertain
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.redaction.redactor import load_redactor_of
 from reviews.requests import repeats
@@ -325,7 +325,7 @@ def _build_grant(execution: Execution | None) -> dict[str, Any] | None:
     if execution is None or not execution.by_agent or not _is_redeemable(execution):
         return None
     return {
-        "token": grants.load_token(execution.grant_id),
+        "token": tokens.load_token(execution.grant_id),
         "expires_at": format_timestamp(execution.grant.expires_at),
         "not_before": format_timestamp(execution.grant.not_before),
     }

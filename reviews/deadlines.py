@@ -186,10 +186,8 @@ def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
             f"{uncertain.describe_effect(request)}"
         )
     permissions.check_can_decide(person, request, request.sealed)
-    later, before = (
-        compute_extended_deadline(request, request.sealed),
-        request.expires_at,
-    )
+    before = request.expires_at
+    later = compute_extended_deadline(request, request.sealed)
     if later <= before:
         raise Conflict("The policy allows no more time. Nothing was changed.")
     transitions.request.apply(

@@ -31,11 +31,6 @@ def find_waiting_epoch() -> Epoch | None:
     return Epoch.objects.filter(began_at__isnull=True).order_by("-number").first()
 
 
-def find_latest_epoch() -> Epoch | None:
-    """The newest epoch that has begun; None when no restore was ever confirmed."""
-    return Epoch.objects.filter(began_at__isnull=False).order_by("-number").first()
-
-
 def watch_for_restore() -> str:
     """Check whether the database was restored; return why nothing may run, or "".
 

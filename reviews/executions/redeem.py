@@ -20,7 +20,7 @@ from journal.errors import (
     ToolChanged,
 )
 from reviews.choices import ExecutionStatus
-from reviews.grants import grants, uncertain
+from reviews.grants import tokens, uncertain
 from reviews.models import Execution
 from reviews.tool_services import executors
 from reviews.tool_services.executors import EffectOutcome
@@ -49,7 +49,7 @@ def redeem_grant(*, token: str, agent: str, key: str = "") -> Claim:
     lapsed lease the same agent may redeem a keyed or queryable tool again, if a look-up
     does not find the effect.
     """
-    grant = grants.load_grant_by_token(token, agent=agent)
+    grant = tokens.load_grant_by_token(token, agent=agent)
     execution = grant.execution
     if not execution.by_agent:
         raise Conflict("This tool is performed by the gate, not by the agent.")

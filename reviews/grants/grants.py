@@ -19,20 +19,6 @@ from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from reviews.models.base import new_grant_id
 
 from . import sequence, uncertain
-from .tokens import load_grant_by_token, load_token
-
-__all__ = [
-    "NO_CONDITIONS",
-    "ExpectedValue",
-    "GrantConditions",
-    "compute_idempotency_key",
-    "issue_grant",
-    "issue_request_grants",
-    "join_conditions",
-    "load_grant_by_token",
-    "load_token",
-    "revoke_queued",
-]
 
 
 def compute_idempotency_key(proposal_id: str, action_hash: str) -> str:

@@ -72,7 +72,6 @@ SHORTCUTS = (
     Shortcut("g l", "Go to", "Audit log"),
     Shortcut("g p", "Go to", "Policy"),
 )
-DEFAULT_SHORTCUTS = {shortcut.key: shortcut for shortcut in SHORTCUTS}
 RESERVED_KEYS = frozenset("g123456789 ")  # prefix, reason keys, batch row key
 
 

@@ -71,9 +71,6 @@ class EarlierProposals:
     rejected: str = ""
 
 
-NO_EARLIER = EarlierProposals()
-
-
 def build_action_values(
     action: ProposedAction, policy: PolicyVersion | None
 ) -> Mapping[str, Any]:

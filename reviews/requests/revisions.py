@@ -44,8 +44,6 @@ def add_revision(
 ) -> Revision:
     """Store an immutable revision with its canonical bytes and redacted texts. `key` is
     its primary key, where the caller has drawn it."""
-    tool = ruling.tool
-    blob = action.canonical(tool.version if tool else 0)
     texts = redactor.members(
         {
             "rationale": narrative.rationale,
@@ -58,24 +56,14 @@ def add_revision(
         id=key or writes.draw_keys(Revision)[0],
         proposal=proposal,
         number=number,
-        tool=tool,
-        canonical=blob,
-        action_hash=canonical.digest(blob),
         author_kind=author.kind,
         author_id=author.id,
         agent_version=action.agent_version,
         uncertain=action.uncertain,
-        reading=action.reading.as_json() if action.reading else {},
-        facts=dict(ruling.facts),
-        evaluation=ruling.evaluation.as_json(),
-        tier=ruling.tier,
-        risk=ruling.evaluation.risk,
-        amount_minor=ruling.money.minor if ruling.money else None,
-        currency=ruling.money.currency if ruling.money else "",
-        policy=ruling.policy,
         created_at=now,
         evidence=redactor.items(narrative.evidence),
         **texts,
+        **_build_judged_columns(action, ruling),
     )
     revision.text_signs = describe.find_text_signs(
         revision,
@@ -89,15 +77,10 @@ def add_revision(
     return revision
 
 
-def draft_revision(
-    source: Revision, action: ProposedAction, ruling: Ruling
-) -> Revision:
-    """The revision that another action in place of that of `source` would be, with its
-    words. It is not stored."""
-    revision = copy.copy(source)
+def _build_judged_columns(action: ProposedAction, ruling: Ruling) -> dict[str, Any]:
+    """The columns of a revision that hold the action and the policy's ruling on it."""
     blob = action.canonical(ruling.tool.version if ruling.tool else 0)
-    values: dict[str, Any] = {
-        "pk": None,
+    return {
         "tool": ruling.tool,
         "canonical": blob,
         "action_hash": canonical.digest(blob),
@@ -110,7 +93,16 @@ def draft_revision(
         "currency": ruling.money.currency if ruling.money else "",
         "policy": ruling.policy,
     }
-    for name, value in values.items():
+
+
+def draft_revision(
+    source: Revision, action: ProposedAction, ruling: Ruling
+) -> Revision:
+    """The revision that another action in place of that of `source` would be, with its
+    words. It is not stored."""
+    revision = copy.copy(source)
+    revision.pk = None
+    for name, value in _build_judged_columns(action, ruling).items():
         setattr(revision, name, value)
     return revision
 

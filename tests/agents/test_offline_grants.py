@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from reviews.executions import run
-from reviews.grants import grants, tokens
+from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
 from tests.agents.conftest import Caller
@@ -148,7 +148,7 @@ def test_what_is_no_token_is_not_found(caller: Caller, gate: Gate) -> None:
     request = ApprovalRequest.objects.get()
     decide(request, gate.sue)
     decide(request, gate.sam)
-    token = grants.load_token(Grant.objects.get().pk)
+    token = tokens.load_token(Grant.objects.get().pk)
     for value in (token, token[:-2], "g-1.AAAA", "a.b.c", "ä.ö.ü", "..", "x" * 5000):
         answer = caller.post("/grants/redeem", {"token": value + "A"})
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -34,7 +34,7 @@ from reviews.executions import record as executions
 from reviews.executions import run as executions_run
 from reviews.executions import settle as settlements
 from reviews.executions.redeem import redeem_grant
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
 from reviews.requests import proposals
@@ -376,7 +376,7 @@ class GateMachine(RuleBasedStateMachine):
     def redeem(self, index: int) -> None:
         execution, modelled = self.granted_at(index)
         if modelled.tool == "deploy":
-            token = grants.load_token(execution.grant_id)
+            token = tokens.load_token(execution.grant_id)
             self.both(
                 partial(redeem_grant, token=token, agent="riley"),
                 modelled.redeem,

@@ -15,7 +15,7 @@ from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, leases, rechecks, record, run
 from reviews.executions import settle as settlements
 from reviews.executions.redeem import redeem_grant
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Execution, Grant, Stop
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
@@ -234,7 +234,7 @@ def test_an_agent_redeems_its_grant_once(gate: Gate) -> None:
         request = propose(gate.agent, "deploy", args={"ref": f"v{number}"}).request
         decide(request, gate.sue)
         decide(request, gate.sam)
-        token = grants.load_token(Grant.objects.get(proposal=request.proposal_id).pk)
+        token = tokens.load_token(Grant.objects.get(proposal=request.proposal_id).pk)
         redeem = partial(redeem_grant, token=token, agent="riley")
         results = at_once(*[redeem] * 6)
         assert [r.won for r in results].count(True) == 1

@@ -16,7 +16,7 @@ from reviews.choices import ExecutionStatus, Scope
 from reviews.executions import claims, leases, record
 from reviews.executions.rechecks import Refusal
 from reviews.executions.redeem import redeem_grant
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Execution
 from reviews.stops import stops
 from tests import factories
@@ -33,7 +33,7 @@ def deployment(gate: Gate, number: int = 1) -> tuple[Execution, partial[Any]]:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     return execution, partial(redeem_grant, token=token, agent="riley")
 
 

@@ -16,7 +16,7 @@ from journal import errors, log
 from journal.models import OutboxMessage
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, leases, rechecks, redeem, run
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Execution, Stop
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
@@ -144,7 +144,7 @@ def test_an_agent_that_redeems_meanwhile_gets_nothing_to_do(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     before(monkeypatch, *PLACES[place], stopping(gate, *scope, "deploy"))
     with pytest.raises(errors.AgentStopped):
         redeem.redeem_grant(token=token, agent="riley")
@@ -157,7 +157,7 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
     before(monkeypatch, leases, "record_outside_database", stop)
     with pytest.raises(errors.AgentStopped):

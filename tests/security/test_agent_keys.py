@@ -15,7 +15,7 @@ from django.test import Client
 from agents import keys
 from agents.models import AgentKey
 from journal import bearer_tokens, clock, ids
-from reviews.grants import grants
+from reviews.grants.tokens import load_token
 from reviews.models import Execution, PersonalToken
 from reviews.people import tokens
 from tests.conftest import Gate
@@ -47,7 +47,7 @@ def test_no_secret_is_anywhere_in_the_database(gate: Gate) -> None:
     request = propose(gate.agent, "deploy").request
     decide(request, gate.sue)
     decide(request, gate.sam)
-    grant = grants.load_token(Execution.objects.get().grant_id)
+    grant = load_token(Execution.objects.get().grant_id)
     blob = b"c2VjcmV0LWJsb2I="
     stored = everything_stored()
     assert len(stored) > 1000

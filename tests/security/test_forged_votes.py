@@ -16,7 +16,7 @@ from reviews import deadlines
 from reviews.alarms import watch
 from reviews.decisions import recall, returns
 from reviews.executions import redeem, run
-from reviews.grants import grants
+from reviews.grants import grants, tokens
 from reviews.grants.grants import NO_CONDITIONS
 from reviews.models import (
     Alarm,
@@ -174,7 +174,7 @@ def test_an_agent_redeems_nothing_on_inserted_votes(gate: Gate) -> None:
     forge_vote(request, gate.rita)
     execution = issue_by_hand(request)
     with pytest.raises(errors.PreconditionFailed) as refused:
-        redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(execution.grant_id), agent="riley")
     assert refused.value.facts["reason"] == "votes_unrecorded"
     assert alarm_facts()["request"] == request.pk
 

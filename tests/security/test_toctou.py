@@ -24,7 +24,7 @@ from policies.models import Person, Queue
 from reviews.choices import Scope
 from reviews.executions import redeem, run
 from reviews.governance import readings
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Execution, Grant, Revision
 from reviews.stops import stops
 from tests import factories, worlds
@@ -329,7 +329,7 @@ def perform(case: Case, token: str = "") -> str:
     if execution.by_agent:
         try:
             redeem.redeem_grant(
-                token=token or grants.load_token(execution.grant_id), agent="riley"
+                token=token or tokens.load_token(execution.grant_id), agent="riley"
             )
         except DomainError as error:
             return str(error.status)
@@ -351,7 +351,7 @@ def between_approval_and_effect(name: str, case: Case) -> str:
     said = send(case, *render(case))
     assert said == "taken"
     execution = Execution.objects.get(proposal=case.proposal)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     CHANGES[name](case)
     return perform(case, token)
 

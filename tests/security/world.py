@@ -33,7 +33,7 @@ from reviews import deadlines
 from reviews.batches import formation
 from reviews.choices import DefectKind, SampleCause, Scope, Verdict
 from reviews.executions import claims, record, redeem, run
-from reviews.grants import grants
+from reviews.grants.tokens import load_token
 from reviews.holds import take
 from reviews.models import (
     Alarm,
@@ -377,7 +377,7 @@ def _granted(gate: Gate) -> Proposal:
 
 
 def _token(proposal: Proposal) -> str:
-    return grants.load_token(proposal.executions.get().grant_id)
+    return load_token(proposal.executions.get().grant_id)
 
 
 def _redeemed(proposal: Proposal) -> Execution:

@@ -13,7 +13,7 @@ from agents.models import Agent
 from journal import clock, errors
 from reviews.choices import ExecutionStatus
 from reviews.executions import redeem, run
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -54,7 +54,7 @@ def test_an_approval_that_the_agent_has_not_used(letter, as_: SignIn) -> None:
 
 
 def test_an_approval_that_the_agent_used(letter, as_: SignIn) -> None:
-    redeem.redeem_grant(token=grants.load_token(letter.grant_id), agent="riley")
+    redeem.redeem_grant(token=tokens.load_token(letter.grant_id), agent="riley")
     said = read_progress(as_, letter.proposal)
     assert "The agent used its permit" in said
     assert "Outcome None yet" in said
@@ -87,7 +87,7 @@ def test_a_permit_that_was_never_used(letter, as_: SignIn) -> None:
     past = clock.now() - timedelta(minutes=2)
     Grant.objects.filter(pk=letter.grant_id).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem_grant(token=grants.load_token(letter.grant_id), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(letter.grant_id), agent="riley")
     said = read_progress(as_, letter.proposal)
     assert "Never: it was refused" in said
     assert "Reason The execution window has ended." in said

@@ -16,7 +16,7 @@ from reviews import deadlines
 from reviews.alarms import standing
 from reviews.choices import RepairChange, Scope, StopMode
 from reviews.executions import claims, reconcile, record, redeem, repairs, settle
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -52,7 +52,7 @@ PUBLISHED = build_success({"page": "https://example.org/sale"})
 def never_told(gate: StoreGate) -> ApprovalRequest:
     """An effect that the agent began, and of which it cannot say what came."""
     request = gate.example("publish_page")
-    token = grants.load_token(gate.approve(request).grant_id)
+    token = tokens.load_token(gate.approve(request).grant_id)
     redeem.redeem_grant(token=token, agent=gate.agent.slug)
     begun = Execution.objects.get(proposal=request.proposal_id)
     record.record_outcome(

@@ -24,7 +24,7 @@ from reviews.alarms.wording import describe_alarm
 from reviews.choices import AlarmKind, Scope, StopMode
 from reviews.executions import claims, reconcile, redeem, run
 from reviews.executions import record as executions
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Alarm, Execution, Grant, LateReport, Notice, Revision
 from reviews.stops import stops
 from reviews.tool_services import executors
@@ -65,7 +65,7 @@ def letter(gate: Gate, text: str = "hello") -> Execution:
 
 
 def redeemed(execution: Execution) -> Execution:
-    redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
+    redeem.redeem_grant(token=tokens.load_token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     return execution
 

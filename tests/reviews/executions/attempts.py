@@ -10,7 +10,7 @@ import pytest
 from journal import log
 from reviews.choices import ExecutionStatus
 from reviews.executions import redeem, run
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Execution, Grant
 from reviews.tool_services.executors import EffectOutcome, KnownFailure
 from tests import worlds
@@ -48,7 +48,7 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, str]:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    return execution, grants.load_token(execution.grant_id)
+    return execution, tokens.load_token(execution.grant_id)
 
 
 def reported(execution: Execution, fence: int, outcome: EffectOutcome) -> None:

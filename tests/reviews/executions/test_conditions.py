@@ -232,7 +232,7 @@ def test_an_agent_redeems_when_the_approval_holds(gate: Gate) -> None:
     decide(request, gate.sue, conditions=GrantConditions(not_before=begins))
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     assert tokens.verify_token(token)["nbf"] >= begins.timestamp()
     with pytest.raises(errors.Conflict, match="The approval holds from") as caught:
         redeem.redeem_grant(token=token, agent="riley")

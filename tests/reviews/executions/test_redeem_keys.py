@@ -18,7 +18,7 @@ from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, record
 from reviews.executions.claims import Claim
 from reviews.executions.redeem import redeem_grant
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Execution, Grant
 from reviews.stops import stops
 from reviews.tool_services.executors import EffectOutcome
@@ -36,7 +36,7 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, Callable[..., Clai
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     return execution, partial(redeem_grant, token=token, agent="riley")
 
 

@@ -14,7 +14,7 @@ from policies import money
 from policies.models import Observation, Person
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, reconcile, redeem, run, settle
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
 from reviews.tool_services.executors import build_failure, build_success, build_unknown
 from tests import factories, worlds
@@ -71,7 +71,7 @@ def test_a_ceiling_is_of_all_amounts_of_a_tool_together(
 
 def redeemed(gate: Gate, **fields: Any) -> tuple[Execution, Any]:
     execution = granted(gate, args=dict(PAYMENT), **fields)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     return execution, redeem.redeem_grant(token=token, agent="riley")
 
 
@@ -108,7 +108,7 @@ def test_what_an_agent_redeemed_weighs_on_when_its_retry_is_refused(
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.REFUSED
     assert next_tier(gate) == "escalate"

@@ -21,7 +21,7 @@ from reviews.alarms import watch
 from reviews.choices import AlarmKind
 from reviews.decisions import recall
 from reviews.executions import redeem, run
-from reviews.grants import approvers, grants
+from reviews.grants import approvers, grants, tokens
 from reviews.grants.grants import NO_CONDITIONS
 from reviews.models import (
     Alarm,
@@ -180,7 +180,7 @@ def test_an_agent_redeems_no_grant_without_votes(gate: Gate) -> None:
     args = {"to": "a friend", "text": "hello"}
     execution = forged_grant(propose(gate.agent, "write", args=args).request)
     with pytest.raises(errors.PreconditionFailed) as refused:
-        redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(execution.grant_id), agent="riley")
     assert refused.value.facts["reason"] == "votes_missing"
     assert kinds()[0] == "without_votes"
 

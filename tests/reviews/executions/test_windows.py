@@ -12,7 +12,7 @@ from policies import calendars, tools
 from reviews import deadlines
 from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.executions import redeem, run, settle
-from reviews.grants import grants
+from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Execution, Grant
 from reviews.tool_services import readers
 from tests import factories, worlds
@@ -144,7 +144,7 @@ def test_what_is_still_queued_after_it_is_refused(gate: Gate, by_agent: bool) ->
     assert execution.grant.status == GrantStatus.EXPIRED
     assert worlds.effects() == []
     if by_agent:
-        token = grants.load_token(execution.grant_id)
+        token = tokens.load_token(execution.grant_id)
         with pytest.raises(errors.GrantExpired):
             redeem.redeem_grant(token=token, agent="riley")
 
@@ -177,7 +177,7 @@ def test_so_it_is_for_an_agent_that_redeems(
     reader = {"kind": "callable", "path": "tests.worlds.read"}
     policy(gate, "deploy", reader=reader, preconditions=["row_version"])
     execution = deployment(gate)
-    token = grants.load_token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
     ending(execution, monkeypatch)
     with pytest.raises(errors.GrantExpired):
         redeem.redeem_grant(token=token, agent="riley")

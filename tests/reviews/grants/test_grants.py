@@ -11,7 +11,7 @@ from reviews.choices import GrantStatus
 from reviews.executions import claims, redeem
 from reviews.executions import record as executions
 from reviews.executions.rechecks import Refusal
-from reviews.grants import grants
+from reviews.grants import grants, tokens
 from reviews.models import Execution, Grant
 from tests import factories
 from tests.conftest import Gate
@@ -76,6 +76,6 @@ def test_the_log_never_holds_a_token(gate: Gate) -> None:
     request = propose(gate.agent, "deploy").request
     decide(request, gate.sue)
     decide(request, gate.sam)
-    token = grants.load_token(Grant.objects.get().pk)
+    token = tokens.load_token(Grant.objects.get().pk)
     for record in LogRecord.objects.all():
         assert token.encode() not in bytes(record.leaf)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from journal import clock, errors, log
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, redeem
-from reviews.grants import grants, tokens
+from reviews.grants import tokens
 from reviews.models import Execution, Grant
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -45,8 +45,8 @@ def said(token: str) -> dict[str, Any]:
 
 def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None:
     grant = deployment(gate)
-    token = grants.load_token(grant.pk)
-    assert token == grants.load_token(grant.pk), "the same whenever it is asked for"
+    token = tokens.load_token(grant.pk)
+    assert token == tokens.load_token(grant.pk), "the same whenever it is asked for"
     assert jwt.get_unverified_header(token) == {
         "alg": "EdDSA",
         "kid": tokens.build_jwk_set()["keys"][0]["kid"],
@@ -72,17 +72,17 @@ def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None
         "idempotency_key": grant.execution.idempotency_key,
         "execution": grant.execution.pk,
     }
-    assert grants.load_grant_by_token(token, agent="riley") == grant
+    assert tokens.load_grant_by_token(token, agent="riley") == grant
 
 
 def test_the_target_is_what_the_tools_reader_said(gate: Gate) -> None:
     request = propose(gate.agent, customer="C-9").request
     decide(request, gate.rita)
     grant = Grant.objects.get()
-    assert said(grants.load_token(grant.pk))["target"] == {"customer": "C-9"}
+    assert said(tokens.load_token(grant.pk))["target"] == {"customer": "C-9"}
     claim = claims.claim_execution(execution_id=grant.execution.pk, actor=log.SYSTEM)
     assert claim is not None
-    assert said(claim.call.grant) == {**said(grants.load_token(grant.pk)), "fence": 1}
+    assert said(claim.call.grant) == {**said(tokens.load_token(grant.pk)), "fence": 1}
 
 
 def redeemed(token: str) -> None:
@@ -135,7 +135,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
 def forged(grant: Grant) -> dict[str, str]:
     """Tokens that nobody of ours signed, by how they were made."""
     known = tokens.build_claims(grant)
-    token = grants.load_token(grant.pk)
+    token = tokens.load_token(grant.pk)
     head, body, mark = token.split(".")
     typ = {"typ": tokens.GRANT_TYPE}
     kid = {"kid": jwt.get_unverified_header(token)["kid"]}
@@ -177,7 +177,7 @@ def test_what_nobody_of_ours_signed_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
     for how, token in forged(grant).items():
         with pytest.raises(errors.NotFound):
-            grants.load_grant_by_token(token, agent="riley")
+            tokens.load_grant_by_token(token, agent="riley")
         assert Execution.objects.get().attempts == 0, how
 
 
@@ -187,17 +187,17 @@ def test_a_token_is_accepted_as_its_own_type_only(gate: Gate) -> None:
     assert tokens.verify_token(token, typ="other+jwt") == tokens.build_claims(grant)
     for text, typ in (
         (token, tokens.GRANT_TYPE),
-        (grants.load_token(grant.pk), "other+jwt"),
+        (tokens.load_token(grant.pk), "other+jwt"),
     ):
         with pytest.raises(tokens.ForgedToken):
             tokens.verify_token(text, typ=typ)
     with pytest.raises(errors.NotFound):
-        grants.load_grant_by_token(token, agent="riley")
+        tokens.load_grant_by_token(token, agent="riley")
 
 
 def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
-    taken = redeem.redeem_grant(token=grants.load_token(grant.pk), agent="riley")
+    taken = redeem.redeem_grant(token=tokens.load_token(grant.pk), agent="riley")
     factories.lapsed(taken.execution)
     with pytest.raises(errors.NotFound):
         redeem.redeem_grant(token=taken.call.grant, agent="riley")
@@ -205,12 +205,12 @@ def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
 
 def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     grant = deployment(gate)
-    token = grants.load_token(grant.pk)
+    token = tokens.load_token(grant.pk)
     later = grant.expires_at + timedelta(minutes=5)
     worlds.rewrite(Grant, grant.pk, expires_at=later)
     with pytest.raises(errors.GrantExpired, match="new token"):
         redeem.redeem_grant(token=token, agent="riley")
-    redeemed(grants.load_token(grant.pk))
+    redeemed(tokens.load_token(grant.pk))
 
 
 def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
@@ -218,7 +218,7 @@ def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=grant.pk).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem_grant(token=grants.load_token(grant.pk), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(grant.pk), agent="riley")
 
 
 # A change of keys.
@@ -227,19 +227,19 @@ def test_tokens_of_before_a_change_of_keys_are_redeemed_until_their_window_ends(
 ) -> None:
     keys(settings, OLD)
     first, second, third = (deployment(gate, args={"ref": r}) for r in "abc")
-    before = [grants.load_token(grant.pk) for grant in (first, second, third)]
+    before = [tokens.load_token(grant.pk) for grant in (first, second, third)]
     keys(settings, OLD, grant_keys_next=[NEW])  # published, and signs nothing yet
-    assert grants.load_token(first.pk) == before[0]
+    assert tokens.load_token(first.pk) == before[0]
     redeemed(before[0])
     keys(settings, NEW, grant_keys_retired=[OLD])
-    assert grants.load_token(second.pk) != before[1]
+    assert tokens.load_token(second.pk) != before[1]
     redeemed(before[1])
     with pytest.raises(errors.GrantSpent):
-        redeem.redeem_grant(token=grants.load_token(second.pk), agent="riley")
+        redeem.redeem_grant(token=tokens.load_token(second.pk), agent="riley")
     keys(settings, NEW)  # the old one is forgotten
     with pytest.raises(errors.NotFound):
         redeem.redeem_grant(token=before[2], agent="riley")
-    redeemed(grants.load_token(third.pk))
+    redeemed(tokens.load_token(third.pk))
 
 
 def test_a_process_that_is_behind_accepts_what_the_next_key_signed(
@@ -247,7 +247,7 @@ def test_a_process_that_is_behind_accepts_what_the_next_key_signed(
 ) -> None:
     grant = deployment(gate)
     keys(settings, NEW, grant_keys_retired=[OLD])
-    token = grants.load_token(grant.pk)
+    token = tokens.load_token(grant.pk)
     keys(settings, OLD, grant_keys_next=[NEW])
     redeemed(token)
 
