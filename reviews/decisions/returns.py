@@ -93,6 +93,7 @@ def return_with_guidance(
         now=now,
         steps=steps,
         carried=carried,
+        edited_by=version.edited_by,
     )
     drafts.create_note(request, person, NoteKind.GUIDANCE, guidance, now=now)
     rows.free_hold_of_person(request, person, now)

@@ -12,6 +12,7 @@ from journal import errors
 from journal.models import LogRecord
 from policies.models import Person
 from reviews.choices import RequestStatus
+from reviews.decisions import returns
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.conftest import Gate
@@ -53,6 +54,22 @@ def test_an_edit_that_widens_goes_to_another_person(
     for verdict in ("approve", "reject", "escalate"):
         with pytest.raises(errors.NotPermitted, match="You changed this"):
             decide(request, gate.rita, verdict)
+    decide(request, gate.tom)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.AUTHORIZED
+
+
+def test_a_return_does_not_let_the_editor_decide_the_edit(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    edit(request, gate.rita, customer="C-9")
+    decide(request, gate.tom, "escalate", reason_code="unsafe")
+    returns.return_with_guidance(
+        request_id=request.pk, person=gate.sue, guidance="Ask for the photograph."
+    )
+    request.refresh_from_db()
+    assert request.sealed.edited_by == [gate.rita.public_id]
+    with pytest.raises(errors.NotPermitted, match="You changed this"):
+        decide(request, gate.rita)
     decide(request, gate.tom)
     request.refresh_from_db()
     assert request.status == RequestStatus.AUTHORIZED
