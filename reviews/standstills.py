@@ -45,18 +45,15 @@ class StandstillState:
 
     @property
     def effects_for(self) -> str:
-        """The duration as pages print it."""
         return format_duration(self.effects)
 
     @property
     def log_waiting(self) -> str:
-        """How many records wait, as pages print it."""
         count = self.log.waiting if self.log else 0
         return f"{count:,}{' or more' if count == MOST_COUNTED else ''}"
 
     @property
     def log_for(self) -> str:
-        """How long the oldest record has waited."""
         return format_duration(self.log.seconds) if self.log else ""
 
     @property
@@ -84,20 +81,12 @@ def update_standstill_alarms(
     since this process began to check. Nothing counts as late for longer than `uptime`,
     so that a fresh start raises no alarm. The caller holds no transaction.
     """
-    ages, limit = (
-        heartbeats.compute_ages(),
-        float(settings.COUNTERSEAL.standstill_seconds),
-    )
-    effects, stale = (
-        compute_effects_delay(ages, limit),
-        list_late_sweeps(ages, periods, limit),
-    )
+    ages = heartbeats.compute_ages()
+    limit = float(settings.COUNTERSEAL.standstill_seconds)
+    effects = compute_effects_delay(ages, limit)
+    stale = list_late_sweeps(ages, periods, limit)
     seen = {name: min(ages.get(name, NEVER_RAN), uptime) for name in periods}
-    quick = {
-        name
-        for name, period in periods.items()
-        if _compute_allowed_age(period, limit) == limit
-    }
+    quick = {name for name, period in periods.items() if 3 * period <= limit}
     known.effects = min(effects, uptime) if uptime > limit else 0
     known.sweeps = list_late_sweeps(seen, periods, limit)
     known.every_sweep = quick <= set(known.sweeps)
@@ -120,12 +109,8 @@ def list_late_sweeps(
     return tuple(
         name
         for name, period in periods.items()
-        if ages.get(name, NEVER_RAN) > _compute_allowed_age(period, limit)
+        if ages.get(name, NEVER_RAN) > max(limit, 3 * period)
     )
-
-
-def _compute_allowed_age(period: float, limit: float) -> float:
-    return max(limit, 3 * period)
 
 
 def compute_effects_delay(ages: Mapping[str, float], limit: float) -> float:
@@ -146,9 +131,9 @@ def compute_effects_delay(ages: Mapping[str, float], limit: float) -> float:
 def _update_effects_alarm(*, late: bool, stale: bool) -> None:
     stands = _find_standing_alarm(EFFECTS) is not None
     if late and not stands:
-        raise_or_close_alarm(subject=EFFECTS, late=True, data={})
+        raise_or_close_alarm(subject=EFFECTS, data={})
     elif stands and not stale:
-        raise_or_close_alarm(subject=EFFECTS, late=False, data={})
+        raise_or_close_alarm(subject=EFFECTS)
 
 
 def _update_sweeps_alarm(*, late: Sequence[str], stale: Sequence[str]) -> None:
@@ -159,9 +144,9 @@ def _update_sweeps_alarm(*, late: Sequence[str], stale: Sequence[str]) -> None:
     """
     alarm = _find_standing_alarm(SWEEPS)
     if late and alarm is None:
-        raise_or_close_alarm(subject=SWEEPS, late=True, data={"sweeps": list(late)})
+        raise_or_close_alarm(subject=SWEEPS, data={"sweeps": list(late)})
     elif alarm is not None and not late and not {*alarm.data["sweeps"]} & {*stale}:
-        raise_or_close_alarm(subject=SWEEPS, late=False, data={})
+        raise_or_close_alarm(subject=SWEEPS)
 
 
 def _update_log_alarm(delay: LogDelay | None) -> None:
@@ -174,10 +159,9 @@ def _update_log_alarm(delay: LogDelay | None) -> None:
     kind = AlarmKind.LOG_STALLED
     stands = _find_standing_alarm(LOG, kind) is not None
     if delay is None and stands:
-        raise_or_close_alarm(subject=LOG, late=False, data={}, kind=kind)
+        raise_or_close_alarm(subject=LOG, kind=kind)
     elif delay is not None and delay.held_back and not stands:
-        data = _build_delay_data(delay)
-        raise_or_close_alarm(subject=LOG, late=True, data=data, kind=kind)
+        raise_or_close_alarm(subject=LOG, data=_build_delay_data(delay), kind=kind)
 
 
 def _build_delay_data(delay: LogDelay) -> dict[str, object]:
@@ -210,16 +194,16 @@ CLOSE_CODES = {
 def raise_or_close_alarm(
     *,
     subject: str,
-    late: bool,
-    data: Mapping[str, object],
+    data: Mapping[str, object] | None = None,
     kind: AlarmKind = AlarmKind.STANDSTILL,
 ) -> None:
-    """Raise the alarm about effects, sweeps or the log, or close it.
+    """Raise the alarm about effects, sweeps or the log, or close it where there is no
+    `data`.
 
     Several processes may call this for the same standstill; it takes effect once.
     """
     now, code = clock.now(), CLOSE_CODES[kind]
-    if not late:
+    if data is None:
         standing.close_resolved_alarm(kind, subject=subject, now=now, code=code)
     elif locks.lock_standing_alarm(kind, subject) is None:
         standing.raise_alarm(kind, subject=subject, proposal=None, data=data, now=now)
