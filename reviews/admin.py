@@ -14,24 +14,10 @@ from django.http import HttpRequest
 
 from policies.models import Person
 
-from . import permissions
-from .models import (
-    Alarm,
-    ApprovalRequest,
-    Decision,
-    Execution,
-    Grant,
-    LateReport,
-    Proposal,
-    RequestVersion,
-    Revision,
-    Stop,
-)
+from . import models, permissions
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Lists and shows rows; adding, changing and deleting are disabled."""
-
     actions = None
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -59,15 +45,15 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 admin.site.unregister(Group)
 for model in (
     Group,
-    Alarm,
-    ApprovalRequest,
-    Decision,
-    Execution,
-    Grant,
-    LateReport,
-    Proposal,
-    RequestVersion,
-    Revision,
-    Stop,
+    models.Alarm,
+    models.ApprovalRequest,
+    models.Decision,
+    models.Execution,
+    models.Grant,
+    models.LateReport,
+    models.Proposal,
+    models.RequestVersion,
+    models.Revision,
+    models.Stop,
 ):
     admin.site.register(model, ReadOnlyAdmin)

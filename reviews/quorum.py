@@ -57,7 +57,6 @@ def _count_required(steps: Sequence[StepData], role: str) -> int:
 
 
 def is_complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
-    """Whether every step has its approvals."""
     return not any(missing(steps, given))  # guard: all-steps
 
 

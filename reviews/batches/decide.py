@@ -74,7 +74,6 @@ class BatchSubmission:
 
     @property
     def view(self) -> str:
-        """The digest of the page, or ""."""
         return self.page.digest if self.page else ""
 
 

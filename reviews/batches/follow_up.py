@@ -62,7 +62,6 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
 
 
 def _load_decided_batch(batch_id: str, person: Person) -> Batch:
-    """Raises NotFound, NotPermitted, Conflict."""
     batch = Batch.objects.filter(pk=batch_id).first()
     if batch is None:
         raise NotFound

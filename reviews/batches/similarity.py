@@ -76,7 +76,6 @@ def compute_total(versions: Iterable[RequestVersion]) -> Money | None:
 
 
 def is_above_batch_limit(total: Money | None, definition: ToolDefinition) -> bool:
-    """Whether a sum is above the tool's limit for one batch."""
     batch = definition.batchable
     if total is None or batch is None or batch.total is None:
         return False

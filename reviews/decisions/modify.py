@@ -47,8 +47,6 @@ from .votes import StepVote, log_decision_event, record_votes
 
 
 class EditAssessment(NamedTuple):
-    """An edited action and the policy's ruling on it."""
-
     action: ProposedAction
     ruling: Ruling
     made: RequestVersion  # the version that the edit makes; not stored
@@ -239,7 +237,6 @@ def _copy_narrative(revision: Revision) -> Narrative:
 
 
 def _record_editor_vote(case: DecisionContext) -> None:
-    """Record the editor's vote on the new version, if their role fills a step."""
     step = quorum.find_step_to_fill(case.version.steps, [], case.role)
     vote = StepVote(case, step)
     record_votes([vote])
@@ -275,7 +272,6 @@ class EditRequirements:
 
     @property
     def rises(self) -> bool:
-        """Whether the edit needs a higher tier than is asked now."""
         return self.tier.rank > self.tier_now.rank
 
     @property

@@ -93,7 +93,6 @@ def _build_too_late_error(request: ApprovalRequest) -> DomainError:
 def _check_may_recall(
     person: Person, request: ApprovalRequest, version: RequestVersion
 ) -> None:
-    """The people who approved it and supervisors of its queue may recall it."""
     role = permissions.check_admitted_to_queue(person, request.queue_id)
     voted = Decision.objects.filter(
         request=request, version=version.number, reviewer=person, counts=True

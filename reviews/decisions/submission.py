@@ -215,7 +215,6 @@ def find_stored_proof(
 
 
 def discard_proof(session: SessionBase) -> None:
-    """Remove the stored proof, after the one decision that it was good for."""
     session.pop(_SESSION_KEY, None)
 
 
@@ -285,7 +284,6 @@ class VerdictSubmission:
 
     @property
     def commits(self) -> bool:
-        """Whether the verdict may let the effect happen."""
         return VERDICT_SPECS[self.verdict].commits
 
     @property

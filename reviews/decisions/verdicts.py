@@ -28,7 +28,6 @@ ESCALATION_ALTERNATIVES = (
 
 
 def approve_requests(votes: Sequence[StepVote]) -> None:
-    """Record the approvals; authorize each request whose steps are now complete."""
     record_votes(votes)
     tally_votes(votes)
 

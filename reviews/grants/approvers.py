@@ -73,7 +73,6 @@ class LoggedVote(NamedTuple):
 
 
 def build_ballot_version(version: RequestVersion) -> BallotVersion:
-    """The columns of a sealed version, with its revision."""
     return BallotVersion(
         version.steps,
         version.carried,
@@ -356,7 +355,6 @@ def _is_recorded(vote: Decision, ballot: Ballot) -> bool:
 
 
 def join_vote_conditions(ballot: Ballot) -> GrantConditions:
-    """The conditions of all approvals that count, together."""
     return join_conditions(
         [GrantConditions.from_json(vote.conditions) for vote in ballot.votes]
     )

@@ -140,7 +140,6 @@ def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
 
 
 def build_token(grant: Grant, *, fence: int = 0) -> str:
-    """The token of a grant, signed by the present signing key."""
     return sign_claims(build_claims(grant, fence=fence))
 
 

@@ -44,24 +44,6 @@ def release_sums(proposals: Sequence[str]) -> None:
     return facts.release_many(list(own.values_list("pk", flat=True)))
 
 
-def was_unknown_since_restore(execution: Execution, backup: BackupCutoff) -> bool:
-    """Whether its outcome became unknown after the present epoch began.
-
-    Then its service or people have been asked already what became of it.
-    """
-    at = execution.unknown_at
-    return at is not None and not backup.covers_row(at)
-
-
-def is_revised_since_restore(execution: Execution, backup: BackupCutoff) -> bool:
-    """Whether its revision was made after the present epoch began.
-
-    Then an earlier revision, with another idempotency key, may have run.
-    """
-    revision = execution.grant.revision
-    return revision.number > 1 and not backup.covers_row(revision.created_at)
-
-
 def may_have_run(request: ApprovalRequest) -> bool:
     """Whether a request that was not approved may have been approved and run after all.
 
@@ -133,15 +115,18 @@ def find_uncertain_outcome(
 ) -> UncertainOutcome | None:
     """Why an execution that predates a restore may have run in the lost history.
 
-    None when it does not predate one, or when its outcome became unknown since then.
+    None when it does not predate one, or when its outcome became unknown since then:
+    its service or people have been asked already what became of it.
     """
     backup = backup or restore_epochs.load_backup_cutoff()
-    if not predates_restore(execution, backup) or was_unknown_since_restore(
-        execution, backup
-    ):
+    unknown_at = execution.unknown_at
+    asked = unknown_at is not None and not backup.covers_row(unknown_at)
+    if asked or not predates_restore(execution, backup):
         return None
+    revision = execution.grant.revision
+    revised = revision.number > 1 and not backup.covers_row(revision.created_at)
     # guard: revised-since
-    return OTHER_VERSION if is_revised_since_restore(execution, backup) else RESTORED
+    return OTHER_VERSION if revised else RESTORED
 
 
 def mark_unknown(

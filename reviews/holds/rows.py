@@ -41,7 +41,6 @@ def is_held(hold: Hold, now: datetime) -> bool:
 def build_lost_columns(
     hold: Hold, by: Person, how: LostHow, now: datetime
 ) -> dict[str, Any]:
-    """The columns that record how another person ended this hold."""
     return {
         "lost_by": hold.holder,
         "lost_to": by,
@@ -109,7 +108,6 @@ def log_hold_event(
     data: Mapping[str, Any] | None = None,
     private: Mapping[str, Any] | None = None,
 ) -> None:
-    """Log an event of a hold with the context of its request."""
     log.append(
         kind,
         actor=actor,

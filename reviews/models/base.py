@@ -66,7 +66,6 @@ class FileParts(models.QuerySet[Any]):
     `number` and a `body`."""
 
     def stream_bodies(self) -> Iterator[bytes]:
-        """The bytes of the file, part by part."""
         bodies = self.order_by("number").values_list("body", flat=True)
         return (bytes(body) for body in bodies.iterator(chunk_size=8))
 

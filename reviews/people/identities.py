@@ -46,7 +46,6 @@ class Identity:
 def build_identity(
     public_id: str, username: str, email: str, first_name: str, last_name: str
 ) -> Identity:
-    """The names and shapes of a person, cached."""
     first, last = _fold_lookalikes(first_name), _fold_lookalikes(last_name)
     full = f"{first} {last}".strip()
     names = {
@@ -89,7 +88,6 @@ def parse_names(text: str) -> set[str]:
 
 
 def names_person(text: str, identity: Identity) -> bool:
-    """Whether the text is one of the person's names."""
     return not identity.names.isdisjoint(parse_names(text))
 
 

@@ -34,14 +34,10 @@ class PreferenceModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-@cache
-def _load_zone_names() -> frozenset[str]:
-    """The names of all time zones. Cached, because reading them is slow."""
-    return frozenset(available_timezones())
+_load_zone_names = cache(available_timezones)  # reading them is slow
 
 
 def is_zone_name(name: str) -> bool:
-    """Whether there is a time zone of this name."""
     return name in _load_zone_names()
 
 

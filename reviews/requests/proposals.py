@@ -167,7 +167,6 @@ def _redact_party(redactor: Redactor, party: Mapping[str, Any]) -> dict[str, Any
 
 
 def check_time_to_answer(expires_in: int | None) -> None:
-    """Raises TooLittleTime when `expires_in` seconds are too few for an answer."""
     if expires_in is not None and expires_in < MIN_SECONDS:
         raise TooLittleTime(
             errors=[
@@ -177,7 +176,6 @@ def check_time_to_answer(expires_in: int | None) -> None:
 
 
 def check_rationale(ruling: Ruling, narrative: Narrative) -> None:
-    """Raises RationaleMissing when a required rationale is missing."""
     if ruling.evaluation.requires_rationale and not narrative.rationale.strip():
         raise RationaleMissing(
             errors=[{"path": "rationale", "message": "this tool requires one"}]
@@ -272,7 +270,6 @@ def _find_record_kind(proposal: Proposal) -> str:
 def _supersede_proposal(
     proposal_id: str, agent: str, actor: log.Actor, now: datetime
 ) -> None:
-    """End the named proposal's request as SUPERSEDED. Raises NotFound or Conflict."""
     request = locks.lock_request_of_proposal(proposal_id)
     # guard: own-superseded
     if request is None or request.proposal.agent != agent:
@@ -359,7 +356,6 @@ def mark_has_listener(agent: str) -> int:
 
 
 def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:
-    """Lock the request of this agent's proposal. Raises NotFound or Conflict."""
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
@@ -370,8 +366,6 @@ def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:
 
 
 def _check_request_open(request: ApprovalRequest, now: datetime) -> None:
-    """Raises AlreadyDecided, RequestExpired or RequestWithdrawn when the request is
-    settled or overdue."""
     if request.status == RequestStatus.EXPIRED or (
         request.status == RequestStatus.PENDING and request.expires_at <= now
     ):

@@ -196,7 +196,6 @@ def _load_policy_id(revision: Revision) -> int:
 
 
 def _update_list_columns(version: RequestVersion) -> None:
-    """Update the request's list columns that differ in the new version."""
     request = version.request
     now = build_list_columns(
         request.proposal,
@@ -253,13 +252,10 @@ def needs_written_answer(
 
 
 def parse_evaluation(revision: Revision) -> Evaluation:
-    """The policy's evaluation of this revision when it was created."""
     return Evaluation.from_json(revision.evaluation)
 
 
 class RequiredAuthority(NamedTuple):
-    """The authority that a request asks for."""
-
     tier: Tier
     steps: list[StepData]
 
