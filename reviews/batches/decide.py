@@ -77,7 +77,7 @@ class BatchSubmission:
         return self.page.digest if self.page else ""
 
 
-def build_member_submission(
+def _build_member_submission(
     submission: BatchSubmission, member: BatchMember
 ) -> VerdictSubmission:
     """The verdict on one item in its current state. The batch digest proves that the
@@ -98,6 +98,7 @@ def build_member_submission(
             "view": submission.view,
         },
         reading=member.reading.pk if member.reading else readings.OWN_READING,
+        page=_build_member_page(submission, member),
     )
 
 
@@ -267,7 +268,7 @@ def _run_member_preflight(
     submission: BatchSubmission, member: BatchMember
 ) -> Preflight:
     with name_failing_member(member):
-        preflight = run_preflight(build_member_submission(submission, member))
+        preflight = run_preflight(_build_member_submission(submission, member))
         if preflight.raised:
             raise VerifierRefused(
                 "A verifier requires more approval for one item, so no item was"
@@ -276,9 +277,8 @@ def _run_member_preflight(
     return preflight
 
 
-REQUEST_ID = re.compile(
-    r"r-[a-z0-9]{1,38}"
-)  # the only paths that a log record may contain
+# The only paths that a log record may contain.
+REQUEST_ID = re.compile(r"r-[a-z0-9]{1,38}")
 
 
 def decide_batch(submission: BatchSubmission) -> Batch:
@@ -343,7 +343,9 @@ def _build_votes(
 ) -> list[StepVote]:
     """Check each item as a single decision on it would be checked, and find the step
     that an approval fills. The facts for all items are loaded once."""
-    each = {member.id: _build_full_submission(submission, member) for member in chosen}
+    each = {
+        member.id: _build_member_submission(submission, member) for member in chosen
+    }
     requests = {member.id: member.request for member in chosen}
     known = load_decision_facts(list(each.values()), requests)
     restore_epochs.check_not_restored(known.state.halted)
@@ -358,15 +360,6 @@ def _build_votes(
             )
             votes.append(checks.build_vote(case))
     return votes
-
-
-def _build_full_submission(
-    submission: BatchSubmission, member: BatchMember
-) -> VerdictSubmission:
-    return replace(
-        build_member_submission(submission, member),
-        page=_build_member_page(submission, member),
-    )
 
 
 def _build_member_page(

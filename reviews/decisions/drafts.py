@@ -115,9 +115,7 @@ def delete_old_drafts() -> int:
 
 
 @operation(writes="Note", logs="note.added")
-def add_note(
-    *, request_id: str, person: Person, text: str, kind: NoteKind = NoteKind.NOTE
-) -> Note:
+def add_note(*, request_id: str, person: Person, text: str) -> Note:
     """Add a note to a request in any state.
 
     Raises NotFound, TextMissing for an empty text, NotPermitted for a person who may
@@ -131,7 +129,7 @@ def add_note(
     permissions.check_admitted_to_queue(person, request.queue_id)
     if not text.strip():
         raise TextMissing
-    return create_note(request, person, kind, text, now=clock.now())
+    return create_note(request, person, NoteKind.NOTE, text, now=clock.now())
 
 
 def create_note(

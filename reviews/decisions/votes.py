@@ -135,16 +135,13 @@ def log_decision_event(
     kind: str,
     *,
     data: Mapping[str, Any],
-    private: Mapping[str, Any] | None = None,
 ) -> None:
-    """Log something beside the decision, with its verdict and actor. `private` holds a
-    person's words, which the log keeps only as an HMAC."""
+    """Log something beside the decision, with its verdict and actor."""
     log.append(
         kind,
         actor=case.submission.actor,
         at=case.now,
         verdict=case.submission.verdict,
         data=data,
-        private=private,
         **transitions.request.context(case.request),
     )

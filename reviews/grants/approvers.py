@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from journal.encryption import is_sealed, seal_content
 from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
@@ -273,21 +273,7 @@ def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
     }
 
 
-class VoteFacts(Protocol):
-    """The columns of a decision that its seal covers, beside those of its version."""
-
-    request_id: str
-    version: int
-    verdict: str
-    counts: bool
-    step: int | None
-    action_hash: str
-    authority: Any
-    conditions: Any
-    at: datetime
-
-
-def seal_vote(vote: VoteFacts, reviewer: str, version: BallotVersion) -> str:
+def seal_vote(vote: Decision, reviewer: str, version: BallotVersion) -> str:
     """The seal of a vote by the person with this public id. It covers what the version
     asks for as well, and whom it shuts out, so that no other version can take the
     vote's place.
@@ -300,7 +286,7 @@ def seal_vote(vote: VoteFacts, reviewer: str, version: BallotVersion) -> str:
 
 
 def _build_vote_content(
-    vote: VoteFacts, reviewer: str, version: BallotVersion
+    vote: Decision, reviewer: str, version: BallotVersion
 ) -> dict[str, Any]:
     return {
         "request": vote.request_id,

@@ -28,9 +28,9 @@ RISK_BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
 PRIORITY_RANKS = {"critical": 0, "normal": 1, "low": 2}
 
 
-def compute_asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
+def compute_asked_tier(evaluation: Evaluation) -> Tier:
     """The tier of a request: at least APPROVE, so a person answers it in any case."""
-    return max(evaluation.tier, Tier.APPROVE, least, key=lambda tier: tier.rank)
+    return max(evaluation.tier, Tier.APPROVE, key=lambda tier: tier.rank)
 
 
 def open_request(

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from journal import clock
 from reviews.batches import formation
-from reviews.choices import MessageKind, NoteKind
+from reviews.choices import MessageKind
 from reviews.decisions import drafts, recall, returns
 from reviews.holds import take
 from reviews.models import ApprovalRequest
@@ -244,9 +244,7 @@ WAITING.add("draft", "Draft saved at", after(StoreGate.save_draft))
 def remarks(gate: StoreGate) -> ApprovalRequest:
     request = gate.refund()
     text = "I rang them; nobody answers."
-    drafts.add_note(
-        request_id=request.pk, person=gate.rita, kind=NoteKind.NOTE, text=text
-    )
+    drafts.add_note(request_id=request.pk, person=gate.rita, text=text)
     return request
 
 
