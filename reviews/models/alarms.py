@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from policies.models import Queue
 from reviews.choices import AlarmKind, AlarmStatus, ClosedHow
 
-from .base import build_choice_check, build_choices
+from .base import build_choice_check, build_choices, person_key
 from .executions import Execution
 from .proposals import Proposal
 
@@ -36,13 +35,9 @@ class Alarm(models.Model):
     opened_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     times = models.PositiveIntegerField(default=1)
-    acknowledged_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    acknowledged_by = person_key(null=True)
     acknowledged_at = models.DateTimeField(null=True)
-    closed_by = models.ForeignKey(  # null when it closed itself
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    closed_by = person_key(null=True)  # null when it closed itself
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(
         max_length=8, choices=build_choices(ClosedHow), blank=True

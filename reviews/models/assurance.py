@@ -7,7 +7,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
@@ -21,7 +20,7 @@ from reviews.choices import (
     Verdict,
 )
 
-from .base import build_choice_check, build_choices
+from .base import build_choice_check, build_choices, person_key
 from .proposals import Proposal
 from .requests import Decision
 
@@ -39,9 +38,7 @@ class Canary(models.Model):
     source = models.ForeignKey(
         Proposal, on_delete=models.PROTECT, db_index=False, related_name="+"
     )
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="canaries"
-    )
+    reviewer = person_key("canaries")
     tool_name = models.CharField(max_length=64)
     risk = models.CharField(max_length=8, choices=build_choices(Risk))
     defect = models.CharField(max_length=24, choices=build_choices(DefectKind))
@@ -98,21 +95,10 @@ class DefectChange(models.Model):
     weight = models.PositiveSmallIntegerField()
     reason = models.TextField()
     status = models.CharField(max_length=9, choices=build_choices(DefectChangeStatus))
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    asked_by = person_key(db_index=False)
     asked_at = models.DateTimeField()
     # The administrator who confirmed or refused it; null after a withdrawal or a lapse.
-    settled_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    settled_by = person_key(null=True, db_index=False)
     settled_at = models.DateTimeField(null=True)
     refusal = models.TextField(blank=True)
 
@@ -180,24 +166,12 @@ class SecondReview(models.Model):
     cause = models.CharField(max_length=6, choices=build_choices(SampleCause))
     chosen_at = models.DateTimeField()
     due_at = models.DateTimeField()  # nobody is asked any more after that
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    reviewer = person_key(null=True, db_index=False)
     verdict = models.CharField(max_length=8, blank=True)
     reason = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True)
     agrees = models.BooleanField(null=True)
-    arbiter = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    arbiter = person_key(null=True, db_index=False)
     upheld = models.CharField(
         max_length=6, choices=build_choices(UpheldReview), blank=True
     )

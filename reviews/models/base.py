@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, overload
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from journal import clock, ids
+from policies.models import Person
 
 
 def new_proposal_id() -> str:
@@ -59,6 +61,26 @@ def build_choice_check(
     """
     values = [item.value for item in enum]
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))
+
+
+@overload
+def person_key(
+    related_name: str = "+", *, null: Literal[True], **options: Any
+) -> models.ForeignKey[Person | None, Person | None]: ...
+@overload
+def person_key(
+    related_name: str = "+", **options: Any
+) -> models.ForeignKey[Person, Person]: ...
+def person_key(
+    related_name: str = "+", *, on_delete: Any = models.PROTECT, **options: Any
+) -> models.ForeignKey[Any, Any]:
+    """A foreign key to a person, who is not deleted while the row stands."""
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=on_delete,
+        related_name=related_name,
+        **options,
+    )
 
 
 class FileParts(models.QuerySet[Any]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -18,6 +17,7 @@ from .base import (
     build_choices,
     build_years_check,
     new_dataset_id,
+    person_key,
 )
 
 
@@ -31,13 +31,9 @@ class Dataset(models.Model):
     id = models.CharField(max_length=40, primary_key=True, default=new_dataset_id)
     status = models.CharField(max_length=9, choices=build_choices(DatasetStatus))
     purpose = models.TextField()
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    asked_by = person_key()
     # The person who is responsible for the file.
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="datasets"
-    )
+    owner = person_key("datasets")
     tools = ArrayField(models.CharField(max_length=64))
     # Decisions from `since` up to, but not including, `until`.
     since = models.DateTimeField()
@@ -50,13 +46,7 @@ class Dataset(models.Model):
     asked_at = models.DateTimeField()
     # Who consented or refused, when, and why they refused. Nobody did if the dataset
     # was withdrawn or lapsed.
-    settled_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    settled_by = person_key(null=True, db_index=False)
     settled_at = models.DateTimeField(null=True)
     refusal = models.TextField(blank=True)
     # The key of the pseudonyms, encrypted. It exists only while the file is written.

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
 from reviews.choices import ExportStatus, LostHow, MessageKind, NoteKind
 
-from .base import FileParts, build_choice_check, build_choices, new_export_id
+from .base import (
+    FileParts,
+    build_choice_check,
+    build_choices,
+    new_export_id,
+    person_key,
+)
 from .requests import ApprovalRequest
 
 
@@ -32,36 +37,20 @@ class Hold(models.Model):
         primary_key=True,
         related_name="hold",
     )
-    holder = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="holds",
-    )
+    holder = person_key("holds", null=True)
     token = models.CharField(max_length=40, blank=True)
     taken_at = models.DateTimeField(null=True)
     until = models.DateTimeField(null=True)
     # The person the holder offered it to; it becomes theirs when they take it.
-    offered_to = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="offers",
-    )
+    offered_to = person_key("offers", null=True)
     # The colleague who declined the holder's last offer, which the holder is told.
-    declined_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    declined_by = person_key(null=True)
     # Public ids of people who asked to be told when it is free.
     asked_by = ArrayField(models.CharField(max_length=40), default=list)
     # The person who lost a hold, who ended it, when and how. Shown to the person who
     # lost it, until they hold the request again or somebody decides it.
-    lost_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
-    lost_to = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    lost_by = person_key(null=True)
+    lost_to = person_key(null=True)
     lost_at = models.DateTimeField(null=True)
     lost_how = models.CharField(
         max_length=12, choices=build_choices(LostHow), blank=True
@@ -116,9 +105,7 @@ class Draft(models.Model):
     """What a person typed into one panel and did not submit. Kept for a day, also after
     a refusal."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
-    )
+    person = person_key("drafts", on_delete=models.CASCADE)
     request = models.ForeignKey(
         ApprovalRequest, on_delete=models.CASCADE, related_name="drafts"
     )
@@ -148,9 +135,7 @@ class Note(models.Model):
         ApprovalRequest, on_delete=models.PROTECT, related_name="notes"
     )
     version = models.PositiveIntegerField()
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes"
-    )
+    author = person_key("notes")
     kind = models.CharField(max_length=16, choices=build_choices(NoteKind))
     text = models.TextField()
     at = models.DateTimeField()
@@ -180,13 +165,7 @@ class Message(models.Model):
     round = models.PositiveSmallIntegerField()  # counted from 1
     kind = models.CharField(max_length=8, choices=build_choices(MessageKind))
     # Null for the agent's own. `role` is what the agent learns of a person.
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="messages",
-        db_index=False,
-    )
+    author = person_key("messages", null=True, db_index=False)
     role = models.CharField(max_length=16, blank=True)
     text = models.TextField()
     at = models.DateTimeField()
@@ -230,9 +209,7 @@ class Export(models.Model):
     """One file with the log records that match a filter."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_export_id)
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="exports"
-    )
+    person = person_key("exports")
     status = models.CharField(max_length=7, choices=build_choices(ExportStatus))
     format = models.CharField(max_length=8)  # "csv" or "jsonl"
     query = models.CharField(max_length=1000, blank=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -13,7 +12,7 @@ from django.db.models import F, Q
 from policies.choices import Risk
 from policies.models import Queue
 
-from .base import build_choice_check, build_choices, build_years_check
+from .base import build_choice_check, build_choices, build_years_check, person_key
 
 
 class OnCallShift(models.Model):
@@ -22,9 +21,7 @@ class OnCallShift(models.Model):
     queue = models.ForeignKey(
         Queue, on_delete=models.PROTECT, db_index=False, related_name="shifts"
     )
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="shifts"
-    )
+    person = person_key("shifts")
     begins_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     planned_by = models.CharField(max_length=40)
@@ -81,12 +78,7 @@ class DrillSighting(models.Model):
         db_index=False,
         related_name="sightings",
     )
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="+",
-    )
+    person = person_key(db_index=False)
     # The channel of the message; "" where the person found the page by themselves.
     channel = models.CharField(max_length=32, blank=True)
     at = models.DateTimeField()

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from .alarms import Alarm
+from .base import person_key
 from .executions import Execution
 from .on_call import NotificationDrill
 from .requests import ApprovalRequest
@@ -18,9 +19,7 @@ from .requests import ApprovalRequest
 class PersonalToken(models.Model):
     """A person's API token, stored as a digest. It never satisfies a step-up."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens"
-    )
+    person = person_key("tokens", on_delete=models.CASCADE)
     name = models.CharField(max_length=64)
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.CharField(max_length=80)
@@ -53,9 +52,7 @@ class Preferences(models.Model):
 class SavedView(models.Model):
     """A named filter of a list, stored as its query string."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views"
-    )
+    person = person_key("saved_views", on_delete=models.CASCADE)
     page = models.CharField(max_length=16)  # "queue" or "log"
     name = models.CharField(max_length=64)
     query = models.CharField(max_length=1000)
@@ -91,12 +88,7 @@ class Notice(models.Model):
     After a failed attempt, `due_at` is the time of the next one.
     """
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.CASCADE,
-        related_name="notices",
-    )
+    person = person_key("notices", null=True, on_delete=models.CASCADE)
     channel = models.CharField(max_length=32, default="email", db_default="email")
     # The place, as the policy names it; "" for a person or the channel's default.
     target = models.CharField(max_length=80, blank=True, default="", db_default="")
@@ -180,11 +172,7 @@ class PushSubscription(models.Model):
     """A browser that shows push messages to a person. The browser chose the address and
     the keys (RFC 8030, RFC 8291)."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        related_name="push_subscriptions",
-    )
+    person = person_key("push_subscriptions", on_delete=models.CASCADE)
     endpoint = models.CharField(max_length=1000)
     digest = models.BinaryField(max_length=32, unique=True)  # SHA-256 of the endpoint
     p256dh = models.CharField(max_length=100)  # the browser's public key, base64url
@@ -199,9 +187,7 @@ class PushSubscription(models.Model):
 class Sighting(models.Model):
     """A person has seen an announced effect, and may have marked it a near miss."""
 
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="sightings"
-    )
+    person = person_key("sightings")
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="sightings"
     )

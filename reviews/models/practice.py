@@ -9,13 +9,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from reviews.choices import DefectKind, Verdict
 
-from .base import build_choices
+from .base import build_choices, person_key
 from .requests import RequestVersion
 
 
@@ -33,12 +32,7 @@ class Practice(models.Model):
     requests counts it.
     """
 
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        db_index=False,
-        related_name="practices",
-    )
+    reviewer = person_key("practices", db_index=False)
     # The kind of defect that it is about; empty for a warm-up with all kinds.
     defect = models.CharField(
         max_length=24, choices=build_choices(DefectKind), blank=True

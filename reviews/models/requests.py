@@ -6,7 +6,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -18,7 +17,7 @@ from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue
 from reviews.choices import OPEN, SETTLED, RequestStatus, Verdict
 
-from .base import build_choice_check, build_choices, new_request_id
+from .base import build_choice_check, build_choices, new_request_id, person_key
 from .proposals import Proposal, Revision, StateReading
 
 
@@ -65,13 +64,7 @@ class ApprovalRequest(models.Model):
     frozen_through = models.DateTimeField(null=True)
     frozen_for = models.DurationField(default=timedelta, db_default=timedelta(0))
     # The supervisor or specialist it is assigned to; others may still decide it.
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        on_delete=models.PROTECT,
-        related_name="assigned",
-        db_index=False,
-    )
+    assignee = person_key("assigned", null=True, db_index=False)
     # Since when a reviewer has waited for the agent to revise it. It says nothing about
     # who may decide: others may, and the deadline stands.
     returned_at = models.DateTimeField(null=True)
@@ -314,12 +307,7 @@ class Decision(models.Model):
         db_index=False,
     )
     version = models.PositiveIntegerField()
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        related_name="decisions",
-        db_index=False,
-    )
+    reviewer = person_key("decisions", db_index=False)
     verdict = models.CharField(max_length=8, choices=build_choices(Verdict))
     # Whether it counts towards a step; `step` is the index of that step.
     counts = models.BooleanField(default=False)
