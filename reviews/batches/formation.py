@@ -4,7 +4,7 @@ when it is full or dissolves when too few members remain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,17 +32,19 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class UnbatchedRequest:
-    """An open request that is in no batch, with the batch keys that fit it."""
+    """An open request that is in no batch, with the key of a batch that fits it."""
 
     version: RequestVersion
     definition: ToolDefinition
     key: str
-    group: str
-    group_key: str  # empty without a group
 
     @property
     def id(self) -> str:
         return self.version.request_id
+
+    @property
+    def group(self) -> str:
+        return self.version.request.proposal.group
 
 
 def list_unbatched(
@@ -70,23 +72,11 @@ def list_unbatched(
         version = versions[request.pk]
         definition = tools.load_definition(version.revision.known_tool)
         if similarity.may_be_batched(version, definition):
-            yield _to_unbatched(version, definition)
-
-
-def _to_unbatched(
-    version: RequestVersion, definition: ToolDefinition
-) -> UnbatchedRequest:
-    proposal = version.request.proposal
-    agent, group = proposal.agent, proposal.group
-    return UnbatchedRequest(
-        version,
-        definition,
-        similarity.compute_batch_key(version, definition, agent=agent),
-        group,
-        similarity.compute_batch_key(version, definition, agent=agent, group=group)
-        if group
-        else "",
-    )
+            proposal = request.proposal
+            key = similarity.compute_batch_key(
+                version, definition, agent=proposal.agent, group=proposal.group
+            )
+            yield UnbatchedRequest(version, definition, key)
 
 
 def group_unbatched(
@@ -101,26 +91,19 @@ def group_unbatched(
     forming = set(
         Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
     )
-    for key, members in _group_by_key(loose, lambda request: request.group_key).items():
-        if key and (len(members) >= MIN_MEMBERS or key in forming):
-            yield key, members[0].group, members
+    declared = [request for request in loose if request.group]
     recent = [
         request
         for request in loose
         if not request.group and request.version.created_at > now - JOIN_WINDOW
     ]
-    for key, members in _group_by_key(recent, lambda request: request.key).items():
-        if len(members) >= MIN_MEMBERS or key in forming:
-            yield key, "", members
-
-
-def _group_by_key(
-    loose: Iterable[UnbatchedRequest], key_of: Callable[[UnbatchedRequest], str]
-) -> Mapping[str, list[UnbatchedRequest]]:
-    groups: dict[str, list[UnbatchedRequest]] = {}
-    for request in loose:
-        groups.setdefault(key_of(request), []).append(request)
-    return groups
+    for requests in (declared, recent):
+        by_key: dict[str, list[UnbatchedRequest]] = {}
+        for request in requests:
+            by_key.setdefault(request.key, []).append(request)
+        for key, members in by_key.items():
+            if len(members) >= MIN_MEMBERS or key in forming:
+                yield key, members[0].group, members
 
 
 FORMATION_ACTOR = log.Actor("system", "batches")
