@@ -58,7 +58,8 @@ def record_verdict(
         verdict=verdict,
         caught=is_caught(canary, verdict, planted, edited),
         took_ms=took_ms,
-        **_build_ending(CanaryEnding.DECIDED, now),
+        ending=CanaryEnding.DECIDED,
+        ended_at=now,
     )
     # The log proves the verdict without saying it: it is nobody's but the reviewer's.
     _end_request(
@@ -71,7 +72,7 @@ def end_canary(
 ) -> None:
     """End a canary that nobody decided. Caller holds the request's lock."""
     undecided = Canary.objects.filter(pk=request.proposal_id, ending="")
-    undecided.update(**_build_ending(ending, now))
+    undecided.update(ending=ending, ended_at=now)
     _end_request(request, ending, actor, now)
 
 
@@ -99,10 +100,6 @@ def pass_on_canary(*, request_id: str, person: Person, allows: bool = False) -> 
     end_canary(request, CanaryEnding.ASKED, actor=build_actor(person), now=now)
     hold_rows.free_hold_of_person(request, person, now)
     return True
-
-
-def _build_ending(ending: CanaryEnding, now: datetime) -> dict[str, Any]:
-    return {"ending": ending, "ended_at": now}
 
 
 def _end_request(

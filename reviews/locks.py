@@ -169,7 +169,12 @@ def lock_holds(requests: Collection[str]) -> dict[str, Hold]:
 
 
 _HOLDS = PreparedQuery(
-    lambda: _select_locked_holds().filter(pk__any=Parameter("requests")).order_by("pk")
+    lambda: (
+        Hold.objects.select_related("request__proposal", "holder", "offered_to")
+        .select_for_update(of=("self",), no_key=True)
+        .filter(pk__any=Parameter("requests"))
+        .order_by("pk")
+    )
 )
 
 
@@ -182,12 +187,6 @@ def lock_due_holds(queryset: QuerySet[Hold]) -> QuerySet[Hold]:
     return lock_due_rows(
         queryset.select_related("request__proposal", "holder", "offered_to")
     )
-
-
-def _select_locked_holds() -> QuerySet[Hold]:
-    return Hold.objects.select_related(
-        "request__proposal", "holder", "offered_to"
-    ).select_for_update(of=("self",), no_key=True)
 
 
 def lock_batch(pk: str) -> Batch:

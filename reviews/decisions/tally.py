@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from journal import failpoints, log
 from journal.writes import NO_GUARD, Guard
@@ -96,12 +95,8 @@ def authorize_requests(
         now=now,
         changes={"settled_at": now, "recall_until": None},
         guard=guard,
-        each=_build_policy_field,
+        each=lambda row: {"policy": row.sealed.revision.policy_number},
     )
     grants.issue_request_grants(requests, actor=actor, now=now, conditions=conditions)
     for request in requests:
         failpoints.point("grant_uncommitted", request.pk)
-
-
-def _build_policy_field(request: ApprovalRequest) -> dict[str, Any]:
-    return {"policy": request.sealed.revision.policy_number}
