@@ -119,10 +119,8 @@ def close_recall_windows() -> list[str]:
 @operation(locks="requests (skip locked)", writes="ApprovalRequest", after="mail")
 def enqueue_reminders() -> int:
     """Enqueue one reminder for each request with less than a fifth of its time left,
-    and one for each with less than half of it left that nobody holds.
-
-    Handles up to 500 requests of each kind and returns how many.
-    """
+    and one for each with less than half of it left that nobody holds. Handles up to 500
+    requests of each kind and returns how many."""
     now = clock.now()
     near = _select_with_less_left(0.2, now).filter(reminded_at__isnull=True)
 
@@ -168,11 +166,9 @@ def _select_rows(rows: Iterable[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
     locks="request", writes="ApprovalRequest", logs="request.extended", after="wake-up"
 )
 def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
-    """Extend a deadline by the policy rule's time-out, up to the rule's maximum.
-
-    Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or
-    Conflict when the maximum is reached already.
-    """
+    """Extend a deadline by the policy rule's time-out, up to the rule's maximum. Raises
+    NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or
+    Conflict when the maximum is reached already."""
     request = locks.lock_request_or_canary(request_id)
     now = clock.now()
     incidents.catch_up_deadline(request, now)
@@ -212,10 +208,8 @@ def compute_extended_deadline(
 
 def list_overdue_executions(*, quiet: timedelta) -> list[str]:
     """Ids of up to 1,000 executions that are still queued `quiet` after they were due.
-
     Either their nudge was lost or their execution window is over. Recovery only
-    enqueues them again; the claim decides whether they may run.
-    """
+    enqueues them again; the claim decides whether they may run."""
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
@@ -225,10 +219,8 @@ def list_overdue_executions(*, quiet: timedelta) -> list[str]:
 
 
 def find_oldest_due_at(*, quiet: timedelta) -> datetime | None:
-    """When the oldest overdue execution that the gate performs itself became due.
-
-    None when there is none. Executions that have to wait are not counted.
-    """
+    """When the oldest overdue execution that the gate performs itself became due. None
+    when there is none. Executions that have to wait are not counted."""
     due = _select_due_executions(clock.now(), quiet).order_by("due_at")
     return due.values_list("due_at", flat=True).first()
 
@@ -242,11 +234,9 @@ def _select_due_executions(now: datetime, quiet: timedelta) -> QuerySet[Executio
 
 
 def list_lapsed_executions() -> list[str]:
-    """Ids of up to 500 claimed executions whose lease has lapsed.
-
-    An agent may redeem its own keyed or queryable execution again within the execution
-    window, so those are listed only after the window.
-    """
+    """Ids of up to 500 claimed executions whose lease has lapsed. An agent may redeem
+    its own keyed or queryable execution again within the execution window, so those are
+    listed only after the window."""
     now = clock.now()
     lapsed = Execution.objects.filter(
         status=ExecutionStatus.CLAIMED, lease_until__lte=now

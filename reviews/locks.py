@@ -124,11 +124,9 @@ def lock_requests_in_order(
 
 
 def lock_deadlines(*, shared: bool = False) -> None:
-    """Lock all deadlines (advisory) before any row.
-
-    Exclusive for operations that start or end an incident or move frozen deadlines;
-    shared for operations that expire requests.
-    """
+    """Lock all deadlines (advisory) before any row. Exclusive for operations that start
+    or end an incident or move frozen deadlines; shared for operations that expire
+    requests."""
     if shared:
         policy_locks.lock_deadlines_shared()
     else:
@@ -147,11 +145,8 @@ def lock_holds_of_person(person: str) -> None:
 
 
 def lock_digest_mail(person: str) -> AbstractContextManager[None]:
-    """Let one worker at a time write this person's digest mail.
-
-    The caller holds no transaction. Raises OperationalError when the wait for the lock
-    times out.
-    """
+    """Let one worker at a time write this person's digest mail. The caller holds no
+    transaction. Raises OperationalError when the wait for the lock times out."""
     return policy_locks.lock_mails(person)
 
 
@@ -162,9 +157,7 @@ def lock_hold(request: str) -> Hold | None:
 
 def lock_holds(requests: Collection[str]) -> dict[str, Hold]:
     """Lock the holds on these requests in the order of pk; return them by request id.
-
-    Requests that nobody ever held are left out.
-    """
+    Requests that nobody ever held are left out."""
     return {row.pk: row for row in _HOLDS.fetch_all(requests=list(requests))}
 
 
@@ -179,11 +172,8 @@ _HOLDS = PreparedQuery(
 
 
 def lock_due_holds(queryset: QuerySet[Hold]) -> QuerySet[Hold]:
-    """Lock these holds, skipping locked rows.
-
-    Transactions that free several holds use this, so that two of them never wait for
-    each other.
-    """
+    """Lock these holds, skipping locked rows. Transactions that free several holds use
+    this, so that two of them never wait for each other."""
     return lock_due_rows(
         queryset.select_related("request__proposal", "holder", "offered_to")
     )
@@ -225,10 +215,8 @@ def lock_repair(pk: str) -> Repair:
 
 
 def lock_execution(pk: str) -> Execution:
-    """Lock a grant, then its execution; return the execution with `grant` set.
-
-    Raises NotFound.
-    """
+    """Lock a grant, then its execution; return the execution with `grant` set. Raises
+    NotFound."""
     row = _EXECUTION.fetch_first(pk=pk)
     if row is None:
         raise NotFound
@@ -293,11 +281,8 @@ def lock_alarm(pk: int) -> Alarm:
 
 
 def lock_standing_alarm(kind: str, subject: str) -> Alarm | None:
-    """Lock the open or acknowledged alarm of this kind about this subject.
-
-    None when there is none; then no other transaction can raise it until this one
-    ends.
-    """
+    """Lock the open or acknowledged alarm of this kind about this subject. None when
+    there is none; then no other transaction can raise it until this one ends."""
     policy_locks.lock_alarm(f"{kind}|{subject}")
     standing = (
         Alarm.objects.select_related("proposal")

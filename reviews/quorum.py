@@ -30,11 +30,9 @@ def missing(steps: Sequence[StepData], given: Iterable[int]) -> list[int]:
 def find_step_to_fill(
     steps: Sequence[StepData], given: Iterable[int], role: str
 ) -> int | None:
-    """The index of the step that this role's vote counts for, or None.
-
-    A step of exactly this role comes first: if a supervisor filled a reviewer's step
-    while a supervisor's step was open, the open one might never be filled.
-    """
+    """The index of the step that this role's vote counts for, or None. A step of
+    exactly this role comes first: if a supervisor filled a reviewer's step while a
+    supervisor's step was open, the open one might never be filled."""
     lacking = missing(steps, given)
     fillable = [
         i for i, n in enumerate(lacking) if n and can_fill_step(role, steps[i]["role"])
@@ -63,10 +61,8 @@ def is_complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
 def list_unfinished_steps(
     steps: Sequence[StepData], given: Iterable[int]
 ) -> list[StepData]:
-    """The steps that still lack approvals, each with its full count.
-
-    They are asked again when the required authority changes.
-    """
+    """The steps that still lack approvals, each with its full count. They are asked
+    again when the required authority changes."""
     return [
         step for step, lacks in zip(steps, missing(steps, given), strict=True) if lacks
     ]

@@ -32,10 +32,8 @@ def find_waiting_epoch() -> Epoch | None:
 
 
 def watch_for_restore() -> str:
-    """Check whether the database was restored; return why nothing may run, or "".
-
-    When only this host has detected a restore, it announces it to all other hosts.
-    """
+    """Check whether the database was restored; return why nothing may run, or "". When
+    only this host has detected a restore, it announces it to all other hosts."""
     why = restore_epochs.update_status()
     if why and why not in {restore_epochs.TOLD, restore_epochs.DISK_ERROR}:
         announce_restore(why=why)
@@ -164,9 +162,7 @@ def _begin_epoch(epoch: Epoch, person: Person, reason: str, now: datetime) -> Ep
 
 def _restart_request_deadlines(now: datetime) -> int:
     """Give each pending request at least its original time again; return how many.
-
-    Deadlines may have passed while nobody could decide.
-    """
+    Deadlines may have passed while nobody could decide."""
     pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
     rows = list(locks.lock_requests_in_order(pending).values_list("pk", flat=True))
     return incidents.restart_deadlines(rows, now)

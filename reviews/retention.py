@@ -41,10 +41,8 @@ def delete_expired_sessions() -> int:
     locks="executions (skip locked)", writes="Execution", logs="execution.result_erased"
 )
 def erase_results() -> int:
-    """Erase up to 500 old results of services; return how many.
-
-    The digest of the result and the outcome stay.
-    """
+    """Erase up to 500 old results of services; return how many. The digest of the
+    result and the outcome stay."""
     now = clock.now()
     over = now - timedelta(days=settings.COUNTERSEAL.keep_results_days)
     old = Execution.objects.filter(result__isnull=False, finished_at__lt=over)

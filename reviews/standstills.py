@@ -101,11 +101,9 @@ def update_standstill_alarms(
 def list_late_sweeps(
     ages: Mapping[str, float], periods: Mapping[str, float], limit: float
 ) -> tuple[str, ...]:
-    """Names of the sweeps that have not completed for too long.
-
-    Too long is `limit` seconds or three periods, whichever is more. `ages` holds the
-    seconds since each last completed.
-    """
+    """Names of the sweeps that have not completed for too long. Too long is `limit`
+    seconds or three periods, whichever is more. `ages` holds the seconds since each
+    last completed."""
     return tuple(
         name
         for name, period in periods.items()
@@ -114,10 +112,8 @@ def list_late_sweeps(
 
 
 def compute_effects_delay(ages: Mapping[str, float], limit: float) -> float:
-    """Seconds for which the effects queue was not served, or due effects did not run.
-
-    0 when that is less than `limit` seconds, or while a restore halts everything.
-    """
+    """Seconds for which the effects queue was not served, or due effects did not run. 0
+    when that is less than `limit` seconds, or while a restore halts everything."""
     performed = min(ages.get(name, NEVER_RAN) for name in EFFECT_TASKS)
     served = min(performed, ages.get(PULSE_TASK, NEVER_RAN))
     if served > limit:
@@ -137,11 +133,9 @@ def _update_effects_alarm(*, late: bool, stale: bool) -> None:
 
 
 def _update_sweeps_alarm(*, late: Sequence[str], stale: Sequence[str]) -> None:
-    """Raise or close the alarm about sweeps.
-
-    It closes only when the sweeps it names have run, so that a process that has just
-    started does not close an alarm that another one raised.
-    """
+    """Raise or close the alarm about sweeps. It closes only when the sweeps it names
+    have run, so that a process that has just started does not close an alarm that
+    another one raised."""
     alarm = _find_standing_alarm(SWEEPS)
     if late and alarm is None:
         raise_or_close_alarm(subject=SWEEPS, data={"sweeps": list(late)})
@@ -198,10 +192,8 @@ def raise_or_close_alarm(
     kind: AlarmKind = AlarmKind.STANDSTILL,
 ) -> None:
     """Raise the alarm about effects, sweeps or the log, or close it where there is no
-    `data`.
-
-    Several processes may call this for the same standstill; it takes effect once.
-    """
+    `data`. Several processes may call this for the same standstill; it takes effect
+    once."""
     now, code = clock.now(), CLOSE_CODES[kind]
     if data is None:
         standing.close_resolved_alarm(kind, subject=subject, now=now, code=code)

@@ -22,10 +22,8 @@ MAX_ASSIGNED = 5
 
 def extend_deadlines(*, request_ids: Iterable[str], person: Person) -> int:
     """Extend up to 100 of these deadlines as far as the policy allows; return how many.
-
     Requests that cannot be extended, for example because they were decided in the
-    meantime, are skipped. Raises NotPermitted.
-    """
+    meantime, are skipped. Raises NotPermitted."""
     check_supervisor(person)
     return _apply_to_each(
         islice(request_ids, MAX_EXTENDED),

@@ -22,10 +22,8 @@ from . import membership
 
 @operation(writes="Batch", logs="batch.resumed", after="nudge")
 def run_rest(*, batch_id: str, person: Person) -> None:
-    """Resume a batch halted by a failure: its queued executions may run.
-
-    Raises NotFound, NotPermitted, and Conflict when the batch is not halted.
-    """
+    """Resume a batch halted by a failure: its queued executions may run. Raises
+    NotFound, NotPermitted, and Conflict when the batch is not halted."""
     batch = _load_decided_batch(batch_id, person)
     _resume_batch(batch, person, clock.now())
     first = _select_queued(batch).first()
@@ -41,10 +39,8 @@ def run_rest(*, batch_id: str, person: Person) -> None:
 )
 def retry_failed(*, batch_id: str, person: Person) -> int:
     """Queue the batch's FAILED executions again, with the same grants, bytes and keys,
-    and resume the batch if it is halted. Returns how many.
-
-    Raises NotFound, NotPermitted, GrantExpired, Conflict when nothing has failed.
-    """
+    and resume the batch if it is halted. Returns how many. Raises NotFound,
+    NotPermitted, GrantExpired, Conflict when nothing has failed."""
     batch = _load_decided_batch(batch_id, person)
     failed = batch.executions.filter(status=ExecutionStatus.FAILED)
     rows = [
@@ -91,10 +87,8 @@ def _select_queued(batch: Batch) -> Any:
 )
 def recall_batch(*, batch_id: str, person: Person) -> int:
     """Recall every approval of a batch whose recall window is still open. Returns how
-    many.
-
-    Raises NotFound, NotPermitted, AlreadyRunning when no window is open any more.
-    """
+    many. Raises NotFound, NotPermitted, AlreadyRunning when no window is open any
+    more."""
     batch = locks.lock_batch(batch_id)
     permissions.check_admitted_to_queue(person, batch.queue_id)
     items = batch.items.filter(left_at__isnull=True)

@@ -165,11 +165,8 @@ def list_complete_step_people(
 
 def check_step_up(submission: VerdictSubmission, now: datetime) -> None:
     """Check that the person just confirmed exactly this verdict with a usable password
-    (docs/invariants.md I16).
-
-    Raises ReauthenticationRequired. Caller holds the request's lock and read the person
-    after it.
-    """
+    (docs/invariants.md I16). Raises ReauthenticationRequired. Caller holds the
+    request's lock and read the person after it."""
     proof = submission.step_up
     if proof is None or not proof.holds(submission.bound, now):  # guard: step-up-bound
         raise ReauthenticationRequired

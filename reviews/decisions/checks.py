@@ -165,11 +165,9 @@ def build_decision_context(
     *,
     now: datetime,
 ) -> DecisionContext:
-    """Check one verdict and build its decision context.
-
-    Raises what `decide.decide_request` raises, except the refusal that the page
-    deferred. Caller holds the request's lock, and loaded `found` under it.
-    """
+    """Check one verdict and build its decision context. Raises what
+    `decide.decide_request` raises, except the refusal that the page deferred. Caller
+    holds the request's lock, and loaded `facts` under it."""
     version = request.sealed
     _check_current(submission, request, facts, now)
     if not preflight.current:

@@ -116,11 +116,8 @@ def delete_old_drafts() -> int:
 
 @operation(writes="Note", logs="note.added")
 def add_note(*, request_id: str, person: Person, text: str) -> Note:
-    """Add a note to a request in any state.
-
-    Raises NotFound, TextMissing for an empty text, NotPermitted for a person who may
-    decide nothing in its queue.
-    """
+    """Add a note to a request in any state. Raises NotFound, TextMissing for an empty
+    text, NotPermitted for a person who may decide nothing in its queue."""
     requests = ApprovalRequest.with_canaries.select_related("proposal")
     own = requests.filter(canary_for__in=["", person.public_id])
     request = own.filter(pk=request_id).first()

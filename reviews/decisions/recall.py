@@ -28,10 +28,8 @@ from reviews.stops import incidents
 )
 def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:
     """Recall an approval while its window is open. The request is open again, and the
-    person who recalled it holds it if they may decide it.
-
-    Raises NotFound, NotPermitted, AlreadyRunning (the window is over), AlreadyDecided.
-    """
+    person who recalled it holds it if they may decide it. Raises NotFound,
+    NotPermitted, AlreadyRunning (the window is over), AlreadyDecided."""
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     apply_recall(request, person, now)

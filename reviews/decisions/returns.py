@@ -156,10 +156,8 @@ def _intersect_steps(
 )
 def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
     """Assign a request to one person who may decide it; others may still decide it too.
-
     Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, InvalidInput if that
-    person may not decide it.
-    """
+    person may not decide it."""
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     _check_waiting(request, now)
@@ -191,10 +189,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
 @operation(locks="request", logs="request.view_shown")
 def record_view_shown(*, request_id: str, person: Person) -> None:
     """Log that a supervisor looked at the opinion of the person who escalated: it may
-    influence the supervisor's own decision.
-
-    Raises NotFound, NotPermitted.
-    """
+    influence the supervisor's own decision. Raises NotFound, NotPermitted."""
     request = locks.lock_request_shown_to(person, request_id)
     _check_supervises(person, request)
     log.append(
@@ -208,11 +203,8 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
 @operation(locks="request", writes="Note", logs="note.added", after="wake-up")
 def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     """Close a disagreement with a note on what it taught. It reopens nothing: the
-    rejection remains.
-
-    Raises NotFound, NotPermitted, ReasonMissing for an empty text, Conflict when nobody
-    disagreed or it was closed before.
-    """
+    rejection remains. Raises NotFound, NotPermitted, ReasonMissing for an empty text,
+    Conflict when nobody disagreed or it was closed before."""
     request = locks.lock_request_shown_to(person, request_id)
     _check_supervises(person, request)
     if not is_split(request):

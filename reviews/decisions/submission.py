@@ -36,11 +36,9 @@ PAGE_SALT = "reviews.seen"
 
 @dataclass(frozen=True, slots=True)
 class PageToken:
-    """The signed token of a page: it says what the page showed, and when.
-
-    `since` is the version that the person had read before this one, or 0. `warned`
-    names the warnings that the person has already seen and may now override.
-    """
+    """The signed token of a page: it says what the page showed, and when. `since` is
+    the version that the person had read before this one, or 0. `warned` names the
+    warnings that the person has already seen and may now override."""
 
     person: str
     request: str
@@ -184,10 +182,8 @@ def prove_identity(
     http: HttpRequest, person: Person, password: str, bound: ProofScope, now: datetime
 ) -> StepUpProof | None:
     """Check the password and return a proof; None for an empty one, which is no try.
-
     Wrong passwords count towards the login lockout. Raises ReauthenticationRequired for
-    a wrong password, and always for a person without a usable one.
-    """
+    a wrong password, and always for a person without a usable one."""
     if not password:
         return None
     confirm_password(http, person, password)

@@ -420,10 +420,8 @@ def are_approvers_valid(
 
 
 def _is_revoked(vote: ApproverVote) -> bool:
-    """Whether a stop on the reviewer is in force or was set after the vote.
-
-    A lifted stop still revokes earlier votes: the reviewer has to vote again.
-    """
+    """Whether a stop on the reviewer is in force or was set after the vote. A lifted
+    stop still revokes earlier votes: the reviewer has to vote again."""
     # guard: revoked-vote
     return any(
         in_force or (vote.at is not None and at >= vote.at)

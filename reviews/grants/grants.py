@@ -22,10 +22,8 @@ from . import sequence, uncertain
 
 
 def compute_idempotency_key(proposal_id: str, action_hash: str) -> str:
-    """The idempotency key sent to the tool's service.
-
-    It depends on the proposal and the action hash only, so all attempts share it.
-    """
+    """The idempotency key sent to the tool's service. It depends on the proposal and
+    the action hash only, so all attempts share it."""
     material = f"{proposal_id}|{action_hash}".encode()
     return "cs-" + hashlib.sha256(material).hexdigest()[:48]
 
@@ -137,10 +135,8 @@ def issue_request_grants(
     conditions: Mapping[str, GrantConditions],
 ) -> list[Execution]:
     """Issue grants for authorised requests, and queue their executions. `conditions`
-    has those of each request's approvals together, by request id.
-
-    The caller is in the transaction that authorises them and holds their locks.
-    """
+    has those of each request's approvals together, by request id. The caller is in the
+    transaction that authorises them and holds their locks."""
     permits = [
         _Permit(
             request.proposal,
@@ -262,10 +258,8 @@ def refuse_execution(
     data: Mapping[str, Any] | None = None,
 ) -> None:
     """Mark an execution REFUSED, end its grant if it is live and release its sums.
-
     `data` goes to the log record. The caller holds the execution's lock and knows that
-    no attempt has had an effect.
-    """
+    no attempt has had an effect."""
     if execution.grant.status == GrantStatus.LIVE:
         event = "expire" if code == "window_closed" else "revoke"
         transitions.grant.apply(execution.grant, event, actor=actor, now=now)

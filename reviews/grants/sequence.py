@@ -25,10 +25,8 @@ class BatchPlace(NamedTuple):
 
 
 def load_batch_places(requests: Collection[str]) -> dict[str, BatchPlace]:
-    """The batch places of these requests by request id, read from the votes.
-
-    One query. Requests that were decided alone are left out.
-    """
+    """The batch places of these requests by request id, read from the votes. One query.
+    Requests that were decided alone are left out."""
     if not requests:
         return {}
     votes = Decision.objects.filter(
@@ -53,10 +51,8 @@ def build_waiting_condition() -> Q:
 
 
 def must_wait(execution: Execution) -> bool:
-    """Whether this execution has to wait for others of its batch.
-
-    One statement, so that it sees a consistent state of the batch.
-    """
+    """Whether this execution has to wait for others of its batch. One statement, so
+    that it sees a consistent state of the batch."""
     if execution.batch_id is None:
         return False
     return Execution.objects.filter(build_waiting_condition(), pk=execution.pk).exists()
@@ -71,10 +67,8 @@ def is_batch_halted(execution: Execution) -> bool:
 
 
 def halt_batch(execution: Execution, now: datetime) -> None:
-    """Halt the batch of an execution that failed or whose outcome is unknown.
-
-    The caller has written that outcome in the same transaction.
-    """
+    """Halt the batch of an execution that failed or whose outcome is unknown. The
+    caller has written that outcome in the same transaction."""
     if execution.batch_id is None:
         return
     Batch.objects.filter(

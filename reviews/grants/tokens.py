@@ -72,9 +72,7 @@ def sign_claims(claims: Mapping[str, Any], *, typ: str = GRANT_TYPE) -> str:
 
 def verify_token(token: str, *, typ: str = GRANT_TYPE) -> dict[str, Any]:
     """Verify a token's signature and that it is of type `typ`, and return its claims.
-
-    Times and audience are not checked. Raises ForgedToken.
-    """
+    Times and audience are not checked. Raises ForgedToken."""
     try:
         header = jwt.get_unverified_header(token)
         key = _list_accepted_keys().get(header.get("kid", ""))
@@ -109,9 +107,7 @@ def _build_key(seed: bytes) -> SigningKey:
 
 def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     """The claims of a grant's token; `fence` is the claim that gives it out, if any.
-
-    Times are whole seconds, rounded down.
-    """
+    Times are whole seconds, rounded down."""
     revision, execution = grant.revision, grant.execution
     tool = revision.known_tool
     issued = int(grant.issued_at.timestamp())
@@ -149,11 +145,8 @@ def load_token(grant_id: str) -> str:
 
 
 def load_grant_by_token(value: str, *, agent: str) -> Grant:
-    """The grant that this agent redeems with a token.
-
-    Raises NotFound, or GrantExpired when the grant's window was moved after the token
-    was built.
-    """
+    """The grant that this agent redeems with a token. Raises NotFound, or GrantExpired
+    when the grant's window was moved after the token was built."""
     grant = _load_by_token(value)
     if grant.proposal.agent != agent:
         raise NotFound

@@ -22,21 +22,17 @@ from . import sequence
 
 
 def predates_restore(execution: Execution, backup: BackupCutoff | None = None) -> bool:
-    """Whether its proposal is older than the present epoch.
-
-    True for every execution while a restore waits for two people to confirm it. Takes
-    one query unless `backup` is given.
-    """
+    """Whether its proposal is older than the present epoch. True for every execution
+    while a restore waits for two people to confirm it. Takes one query unless `backup`
+    is given."""
     cutoff = backup or restore_epochs.load_backup_cutoff()
     return cutoff.covers_row(execution.proposal.created_at)
 
 
 def release_sums(proposals: Sequence[str]) -> None:
-    """Remove proposals that ended without approval from the sums.
-
-    Proposals older than the present epoch stay in the sums, because they may have been
-    approved and run in the lost history. The caller is in a transaction.
-    """
+    """Remove proposals that ended without approval from the sums. Proposals older than
+    the present epoch stay in the sums, because they may have been approved and run in
+    the lost history. The caller is in a transaction."""
     until = restore_epochs.load_backup_cutoff().until
     if until is None:
         return facts.release_many(proposals)
@@ -46,10 +42,8 @@ def release_sums(proposals: Sequence[str]) -> None:
 
 def may_have_run(request: ApprovalRequest) -> bool:
     """Whether a request that was not approved may have been approved and run after all.
-
     True when it was open at a restore: the lost history may hold an approval. Uses the
-    restores this process saw last, without a query.
-    """
+    restores this process saw last, without a query."""
     return _was_open_at_restore(request, restore_epochs.last_status.restores)
 
 
@@ -83,11 +77,9 @@ EXECUTOR_ACTOR = log.Actor("system", "executor")
 
 @dataclass(frozen=True, slots=True)
 class UncertainOutcome:
-    """Why the outcome of an execution is unknown.
-
-    `asks` says that the service is asked automatically. Without it no look-up runs by
-    itself, and what the service says about these bytes does not settle the outcome.
-    """
+    """Why the outcome of an execution is unknown. `asks` says that the service is asked
+    automatically. Without it no look-up runs by itself, and what the service says about
+    these bytes does not settle the outcome."""
 
     code: str
     detail: str
@@ -113,11 +105,9 @@ REPORTED = UncertainOutcome(
 def find_uncertain_outcome(
     execution: Execution, backup: BackupCutoff | None = None
 ) -> UncertainOutcome | None:
-    """Why an execution that predates a restore may have run in the lost history.
-
-    None when it does not predate one, or when its outcome became unknown since then:
-    its service or people have been asked already what became of it.
-    """
+    """Why an execution that predates a restore may have run in the lost history. None
+    when it does not predate one, or when its outcome became unknown since then: its
+    service or people have been asked already what became of it."""
     backup = backup or restore_epochs.load_backup_cutoff()
     unknown_at = execution.unknown_at
     asked = unknown_at is not None and not backup.covers_row(unknown_at)
@@ -136,10 +126,8 @@ def mark_unknown(
     ask_at: datetime | None = None,
 ) -> None:
     """Mark a QUEUED or CLAIMED execution UNKNOWN, spend its grant and halt its batch.
-
     Its service is asked at `ask_at`, or at once if `why.asks`, provided that the tool
-    defines a look-up. The caller holds the execution's lock.
-    """
+    defines a look-up. The caller holds the execution's lock."""
     grant = execution.grant
     if grant.status == GrantStatus.LIVE:
         transitions.grant.apply(grant, "spend", actor=why.actor, now=now)

@@ -64,10 +64,8 @@ def free_hold(
 
 
 def log_lapse(hold: Hold, now: datetime) -> None:
-    """Log that a hold lapsed, and tell its holder of an offer that nobody answered.
-
-    The caller holds the lock of the hold, and changes it.
-    """
+    """Log that a hold lapsed, and tell its holder of an offer that nobody answered. The
+    caller holds the lock of the hold, and changes it."""
     data = {"holder": hold.holder.public_id if hold.holder else ""}
     if hold.offered_to is not None:
         data["to"] = hold.offered_to.public_id
@@ -76,11 +74,9 @@ def log_lapse(hold: Hold, now: datetime) -> None:
 
 
 def clear_holds(holds: Sequence[Hold], lost: Mapping[str, Any] | None = None) -> None:
-    """Free these holds, and tell the people who asked to be told.
-
-    Nobody is told about a request that is settled. `lost` sets the columns about a lost
-    hold. The caller holds the locks of the holds.
-    """
+    """Free these holds, and tell the people who asked to be told. Nobody is told about
+    a request that is settled. `lost` sets the columns about a lost hold. The caller
+    holds the locks of the holds."""
     if not holds:
         return
     Hold.objects.filter(pk__in=[hold.pk for hold in holds]).update(
@@ -121,12 +117,9 @@ def log_hold_event(
 def check_hold(
     hold: Hold | None, person: Person, now: datetime, token: str = ""
 ) -> None:
-    """Check that nobody else holds the request.
-
-    `token` is the hold token of the page that sent the decision. Raises HeldByAnother,
-    or HoldLapsed when the person had a hold and lost it. The caller holds the locks of
-    the hold and its request.
-    """
+    """Check that nobody else holds the request. `token` is the hold token of the page
+    that sent the decision. Raises HeldByAnother, or HoldLapsed when the person had a
+    hold and lost it. The caller holds the locks of the hold and its request."""
     if hold is None or not is_held(hold, now) or hold.holder_id == person.pk:
         return
     if token:
@@ -220,11 +213,8 @@ def free_hold_of_person(
 
 
 def clear_decided_holds(held: Iterable[tuple[Hold | None, ApprovalRequest]]) -> None:
-    """End the holds on requests that were decided.
-
-    The decisions are logged, so the end of these holds is not. The caller holds the
-    locks of all holds and requests.
-    """
+    """End the holds on requests that were decided. The decisions are logged, so the end
+    of these holds is not. The caller holds the locks of all holds and requests."""
     over = []
     for hold, request in held:
         if hold is not None and _has_content(hold):

@@ -96,11 +96,8 @@ def check_request_open(request: ApprovalRequest, now: datetime) -> None:
 
 
 def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:
-    """Renew a hold for five minutes; None when the person no longer has it.
-
-    A lapsed hold that nobody else has taken is taken again, with the errors of
-    `take_hold`.
-    """
+    """Renew a hold for five minutes; None when the person no longer has it. A lapsed
+    hold that nobody else has taken is taken again, with the errors of `take_hold`."""
     held = Hold.objects.filter(
         pk=request_id, holder=person, request__status=RequestStatus.PENDING
     )
@@ -115,10 +112,8 @@ def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:
 def assign_hold(
     request: ApprovalRequest, person: Person, now: datetime, *, accept: bool = False
 ) -> HoldResult:
-    """Give the hold to a person who may decide the request, unless another has it.
-
-    The caller has checked the person and holds the request's lock.
-    """
+    """Give the hold to a person who may decide the request, unless another has it. The
+    caller has checked the person and holds the request's lock."""
     locks.lock_holds_of_person(person.public_id)
     before = locks.lock_hold(request.pk)
     offered = before is not None and accept and before.offered_to_id == person.pk
@@ -161,10 +156,8 @@ def _write_hold(
 def _compute_kept_loss(
     before: Hold | None, person: Person, now: datetime
 ) -> dict[str, Any]:
-    """The columns about a lost hold once this person has taken the request.
-
-    A person who holds it again is not told any more that they lost it.
-    """
+    """The columns about a lost hold once this person has taken the request. A person
+    who holds it again is not told any more that they lost it."""
     if before is None:
         return NOTHING_LOST
     if before.holder_id not in {None, person.pk} and is_held(before, now):
@@ -211,11 +204,9 @@ def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) 
     locks="request, Hold", writes="Hold", logs="hold.broken", after="mail, wake-up"
 )
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
-    """End somebody else's hold as a supervisor, with a reason.
-
-    The holder is told, and the next decision is flagged. Raises NotFound, NotPermitted,
-    ReasonMissing when none is given, or Conflict when nobody else holds the request.
-    """
+    """End somebody else's hold as a supervisor, with a reason. The holder is told, and
+    the next decision is flagged. Raises NotFound, NotPermitted, ReasonMissing when none
+    is given, or Conflict when nobody else holds the request."""
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     if (
@@ -282,11 +273,8 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
 
 @operation(locks="Hold", writes="Hold", logs="hold.declined", after="mail, wake-up")
 def decline_offer(*, request_id: str, person: Person) -> None:
-    """Refuse a hold that its holder offered to this person.
-
-    The holder keeps it and is told. Raises Conflict when it is not offered to this
-    person any more.
-    """
+    """Refuse a hold that its holder offered to this person. The holder keeps it and is
+    told. Raises Conflict when it is not offered to this person any more."""
     hold, now = locks.lock_hold(request_id), clock.now()
     if hold is None or hold.offered_to_id != person.pk or not is_held(hold, now):
         raise Conflict(NOT_OFFERED)
@@ -298,10 +286,8 @@ def decline_offer(*, request_id: str, person: Person) -> None:
 
 @operation(locks="Hold", writes="Hold", logs="hold.offer_withdrawn", after="wake-up")
 def withdraw_offer(*, request_id: str, person: Person) -> None:
-    """Take back an offer and keep the hold.
-
-    Raises Conflict when this person does not offer the request any more.
-    """
+    """Take back an offer and keep the hold. Raises Conflict when this person does not
+    offer the request any more."""
     hold, now = locks.lock_hold(request_id), clock.now()
     own = hold is not None and hold.holder_id == person.pk and is_held(hold, now)
     if hold is None or not own or hold.offered_to is None:
@@ -322,10 +308,8 @@ def _end_offer(hold: Hold, kind: str, person: Person, now: datetime) -> None:
 
 @operation(locks="Hold", writes="Hold")
 def record_waiting_person(*, request_id: str, person: Person) -> bool:
-    """Record that the person wants to be told when the request is free.
-
-    False when it is free already.
-    """
+    """Record that the person wants to be told when the request is free. False when it
+    is free already."""
     hold = locks.lock_hold(request_id)
     if hold is None or not is_held(hold, clock.now()):
         return False

@@ -92,10 +92,8 @@ class Alarm(models.Model):
 
 
 class LateReport(models.Model):
-    """A report about an effect that arrived too late to count. Kept as evidence.
-
-    The row never changes, and the report does not change the execution by itself.
-    """
+    """A report about an effect that arrived too late to count. Kept as evidence. The
+    row never changes, and the report does not change the execution by itself."""
 
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="late_reports"

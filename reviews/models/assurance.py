@@ -26,11 +26,9 @@ from .requests import Decision
 
 
 class Canary(models.Model):
-    """A clone of a decided request with one planted defect, for one reviewer.
-
-    Its proposal, revision and request are rows like others. What the reviewer decided
-    is stored here and not as a Decision, so no figure about decisions counts it.
-    """
+    """A clone of a decided request with one planted defect, for one reviewer. Its
+    proposal, revision and request are rows like others. What the reviewer decided is
+    stored here and not as a Decision, so no figure about decisions counts it."""
 
     proposal = models.OneToOneField(
         Proposal, on_delete=models.PROTECT, primary_key=True, related_name="planted"
@@ -152,11 +150,9 @@ class UpheldReview(StrEnum):
 
 
 class SecondReview(models.Model):
-    """A decision of the past that another person reviews without knowing it.
-
-    It changes nothing about the request. Where the two disagree, a supervisor says
-    whose verdict was right.
-    """
+    """A decision of the past that another person reviews without knowing it. It changes
+    nothing about the request. Where the two disagree, a supervisor says whose verdict
+    was right."""
 
     decision = models.OneToOneField(
         Decision, on_delete=models.PROTECT, primary_key=True, related_name="second"

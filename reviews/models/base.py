@@ -55,10 +55,8 @@ def build_choices(enum: type[Any]) -> list[tuple[str, str]]:
 def build_choice_check(
     name: str, field: str, enum: type[Any]
 ) -> models.CheckConstraint:
-    """A database check that a column holds a value of the enum.
-
-    It also binds writers that bypass Django.
-    """
+    """A database check that a column holds a value of the enum. It also binds writers
+    that bypass Django."""
     values = [item.value for item in enum]
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))
 

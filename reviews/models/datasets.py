@@ -22,11 +22,9 @@ from .base import (
 
 
 class Dataset(models.Model):
-    """One file with decided requests and their labels, for a stated purpose.
-
-    One administrator asks for it. Another one, who is not its owner, consents before
-    anything is written.
-    """
+    """One file with decided requests and their labels, for a stated purpose. One
+    administrator asks for it. Another one, who is not its owner, consents before
+    anything is written."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_dataset_id)
     status = models.CharField(max_length=9, choices=build_choices(DatasetStatus))

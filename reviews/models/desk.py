@@ -26,10 +26,8 @@ from .requests import ApprovalRequest
 
 
 class Hold(models.Model):
-    """A person's hold on a request. Without a holder the request is free.
-
-    Every hold ends by itself at `until`.
-    """
+    """A person's hold on a request. Without a holder the request is free. Every hold
+    ends by itself at `until`."""
 
     request = models.OneToOneField(
         ApprovalRequest,
@@ -149,11 +147,9 @@ class Note(models.Model):
 
 
 class Message(models.Model):
-    """A question, an answer or guidance between people and the agent that proposed.
-
-    A question or guidance opens a round of the request; an answer has the round of what
-    it answers. An agent's text is stored redacted. The row never changes.
-    """
+    """A question, an answer or guidance between people and the agent that proposed. A
+    question or guidance opens a round of the request; an answer has the round of what
+    it answers. An agent's text is stored redacted. The row never changes."""
 
     request = models.ForeignKey(
         ApprovalRequest,

@@ -82,11 +82,9 @@ def _build_subject_check() -> Q:
 
 
 class Notice(models.Model):
-    """One message on one channel: planned once, then either sent or dropped.
-
-    It goes to one person, or without a person to a place, such as a room of a chat.
-    After a failed attempt, `due_at` is the time of the next one.
-    """
+    """One message on one channel: planned once, then either sent or dropped. It goes to
+    one person, or without a person to a place, such as a room of a chat. After a failed
+    attempt, `due_at` is the time of the next one."""
 
     person = person_key("notices", null=True, on_delete=models.CASCADE)
     channel = models.CharField(max_length=32, default="email", db_default="email")

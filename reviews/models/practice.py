@@ -26,11 +26,9 @@ class PracticeEnding(StrEnum):
 
 
 class Practice(models.Model):
-    """One practice of one reviewer. A declined offer is one without items.
-
-    Nothing but the pages of practice and of assurance reads it, so no figure about
-    requests counts it.
-    """
+    """One practice of one reviewer. A declined offer is one without items. Nothing but
+    the pages of practice and of assurance reads it, so no figure about requests counts
+    it."""
 
     reviewer = person_key("practices", db_index=False)
     # The kind of defect that it is about; empty for a warm-up with all kinds.

@@ -26,11 +26,9 @@ class RealProposals(models.Manager["Proposal"]):
 
 
 class Proposal(models.Model):
-    """An action that an agent proposes. The gate stores agent and thread as text.
-
-    A canary is a proposal that the gate makes itself, to measure reviewers. The
-    database refuses a grant or an execution of one.
-    """
+    """An action that an agent proposes. The gate stores agent and thread as text. A
+    canary is a proposal that the gate makes itself, to measure reviewers. The database
+    refuses a grant or an execution of one."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_proposal_id)
     agent = models.CharField(max_length=64)
@@ -108,11 +106,9 @@ class Proposal(models.Model):
 
 
 class Revision(models.Model):
-    """An immutable version of a proposal: canonical bytes and their hash.
-
-    Texts are stored redacted. `facts` are what the policy evaluated; the check before
-    execution uses them again.
-    """
+    """An immutable version of a proposal: canonical bytes and their hash. Texts are
+    stored redacted. `facts` are what the policy evaluated; the check before execution
+    uses them again."""
 
     proposal = models.ForeignKey(
         Proposal, on_delete=models.PROTECT, related_name="revisions", db_index=False
@@ -194,11 +190,9 @@ _REVISION = PreparedQuery(
 
 
 class StateReading(models.Model):
-    """The business state as read again after the proposal.
-
-    It is read when a person opens the request and when the execution is claimed. The
-    first reading is stored on the revision.
-    """
+    """The business state as read again after the proposal. It is read when a person
+    opens the request and when the execution is claimed. The first reading is stored on
+    the revision."""
 
     revision = models.ForeignKey(
         Revision, on_delete=models.PROTECT, related_name="readings", db_index=False

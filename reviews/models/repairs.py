@@ -73,11 +73,8 @@ class Repair(models.Model):
 
 
 class Reversal(models.Model):
-    """A proposal that undoes an effect.
-
-    `over_at` is set when it ended without running. An effect has at most one reversal
-    that is open or has run.
-    """
+    """A proposal that undoes an effect. `over_at` is set when it ended without running.
+    An effect has at most one reversal that is open or has run."""
 
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="reversals"

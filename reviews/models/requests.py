@@ -219,10 +219,8 @@ class ApprovalRequest(models.Model):
 
     @property
     def sealed(self) -> RequestVersion:
-        """The current sealed version, with its revision and tool.
-
-        These rows never change, so each version number takes one query.
-        """
+        """The current sealed version, with its revision and tool. These rows never
+        change, so each version number takes one query."""
         if self._sealed is None or self._sealed.number != self.version:
             self._sealed = _load_version(self)
         return self._sealed
@@ -377,12 +375,9 @@ class Snapshot(models.Model):
 
 
 class SearchEntry(models.Model):
-    """The indexed words of one revision.
-
-    They come from the effect sentence, tool, run, rules, and the policy's keys and
-    amounts; redacted and sensitive values are left out. The entry is written after the
-    revision and can be rebuilt.
-    """
+    """The indexed words of one revision. They come from the effect sentence, tool, run,
+    rules, and the policy's keys and amounts; redacted and sensitive values are left
+    out. The entry is written after the revision and can be rebuilt."""
 
     revision = models.OneToOneField(
         Revision,

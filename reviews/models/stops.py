@@ -48,10 +48,8 @@ class Stop(models.Model):
 
 
 class Incident(models.Model):
-    """A declared incident. While it is open, deadlines in its scope stand still.
-
-    Ended rows are kept as history.
-    """
+    """A declared incident. While it is open, deadlines in its scope stand still. Ended
+    rows are kept as history."""
 
     queue = models.ForeignKey(  # null: every queue
         Queue, null=True, on_delete=models.PROTECT, related_name="incidents"

@@ -75,11 +75,8 @@ def is_same_mailbox(address: str, other: str) -> bool:
 
 
 def parse_names(text: str) -> set[str]:
-    """The names that a whole text stands for.
-
-    Understands the usual ways of writing one: an address with or without a name, a
-    prefix such as `mailto:` or `user:`.
-    """
+    """The names that a whole text stands for. Understands the usual ways of writing
+    one: an address with or without a name, a prefix such as `mailto:` or `user:`."""
     return {
         name
         for form in _list_written_forms(_fold_lookalikes(text))
@@ -189,10 +186,8 @@ def _is_mistyped(shape: str, known: str) -> bool:
 
 def bar_owner(agent: str, person: Person) -> None:
     """Bar an agent's new owner from deciding the agent's open requests, and withdraw
-    their vote from what was approved and has not run.
-
-    Other settled requests stay as they are. The caller is in a transaction.
-    """
+    their vote from what was approved and has not run. Other settled requests stay as
+    they are. The caller is in a transaction."""
     transactions.require_transaction("Barring an owner")
     me = person.public_id
     unfinished = Execution.objects.filter(

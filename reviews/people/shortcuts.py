@@ -124,10 +124,8 @@ def group_shortcuts(
 
 
 def list_key_problems(own_keys: Mapping[str, str]) -> dict[str, str]:
-    """What is wrong with a person's own keys: a sentence for each default key.
-
-    Two actions may not share a key, even on different pages.
-    """
+    """What is wrong with a person's own keys: a sentence for each default key. Two
+    actions may not share a key, even on different pages."""
     problems: dict[str, str] = {}
     owner: dict[str, Shortcut] = {}
     for personal in list_shortcuts(own_keys):

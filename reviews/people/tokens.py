@@ -25,9 +25,7 @@ USUAL_DAYS, MOST_DAYS = 90, 365
 @operation(writes="PersonalToken", logs="person.token_minted")
 def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     """Create a token that is valid for `days`; return its text, which is not stored.
-
-    Raises InvalidInput.
-    """
+    Raises InvalidInput."""
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInput(errors=[build_field_error("days", f"from 1 to {MOST_DAYS}")])
     minted, now = bearer_tokens.create_token(PERSONAL_PREFIX), clock.now()
@@ -60,10 +58,8 @@ def revoke_all_tokens(person: Person, now: datetime) -> int:
 
 
 def select_live_tokens() -> QuerySet[PersonalToken]:
-    """Tokens that are not revoked, including expired ones.
-
-    A change of the person's password revokes all tokens made before it.
-    """
+    """Tokens that are not revoked, including expired ones. A change of the person's
+    password revokes all tokens made before it."""
     changed = F("person__password_changed_at")
     newer = Q(person__password_changed_at__isnull=True) | Q(created_at__gt=changed)
     return PersonalToken.objects.filter(newer, revoked_at__isnull=True)

@@ -285,11 +285,9 @@ def _supersede_proposal(
 def withdraw_proposal(
     proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
 ) -> None:
-    """Withdraw a proposal: end its open request, or refuse its queued execution.
-
-    Raises NotFound, or AlreadyDecided when there is nothing left to withdraw. The
-    caller holds the thread's lock, or is a sweep that holds none. Locks: the request.
-    """
+    """Withdraw a proposal: end its open request, or refuse its queued execution. Raises
+    NotFound, or AlreadyDecided when there is nothing left to withdraw. The caller holds
+    the thread's lock, or is a sweep that holds none. Locks: the request."""
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
@@ -317,9 +315,7 @@ def withdraw_proposal(
 )
 def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
     """Withdraw one proposal in the scope of a stop, with the system as the actor.
-
-    Raises NotFound or AlreadyDecided.
-    """
+    Raises NotFound or AlreadyDecided."""
     now = clock.now()
     proposal = Proposal.objects.get(pk=proposal_id)
     actor = log.Actor("system", "stop")
@@ -340,10 +336,8 @@ def mark_has_callback(proposal: Proposal) -> None:
 
 def mark_has_listener(agent: str) -> int:
     """Send webhook events for this agent's unfinished proposals too; return how many.
-
     Called when the agent gets its first endpoint. The caller is in a transaction. A
-    proposal that ends at the same moment may end without an event.
-    """
+    proposal that ends at the same moment may end without an event."""
     own = Proposal.objects.filter(agent=agent)
     asked = own.filter(request__status__in=OPEN)
     again = Q(
@@ -428,9 +422,7 @@ def _compute_new_deadline(
     request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
 ) -> datetime:
     """The deadline of a new version: its whole time-out, up to the request's maximum.
-
-    Raises TooLittleTime when too little time would be left for an answer.
-    """
+    Raises TooLittleTime when too little time would be left for an answer."""
     seconds = versions.compute_seconds_to_answer(ruling.evaluation, expires_in)
     begins = incidents.compute_clock_start(request, now)
     expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)

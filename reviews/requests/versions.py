@@ -124,10 +124,8 @@ def compute_seconds_to_answer(evaluation: Evaluation, expires_in: int | None) ->
 
 
 def load_queue(ruling: Ruling) -> Queue:
-    """The queue that the ruling names, usually the tool's own.
-
-    It exists, because loading a policy creates its queues.
-    """
+    """The queue that the ruling names, usually the tool's own. It exists, because
+    loading a policy creates its queues."""
     name = ruling.evaluation.queue
     if ruling.tool is not None and ruling.tool.queue.name == name:
         return ruling.tool.queue
@@ -155,11 +153,9 @@ def seal_version(
     escalated_by: Sequence[str] = (),
     edited_by: Sequence[str] = (),
 ) -> RequestVersion:
-    """Store the immutable version that `request.version` names, with its digest.
-
-    The request already has its tier, queue and deadline. `steps` overrides the
-    evaluation's. The caller holds the request's lock.
-    """
+    """Store the immutable version that `request.version` names, with its digest. The
+    request already has its tier, queue and deadline. `steps` overrides the
+    evaluation's. The caller holds the request's lock."""
     version = RequestVersion(
         request=request,
         number=request.version,
@@ -266,10 +262,8 @@ def was_escalated(request: ApprovalRequest) -> bool:
 
 
 def compute_escalated_deadline(request: ApprovalRequest, seconds: int) -> datetime:
-    """The deadline after an escalation.
-
-    Only the first escalation extends it, by `seconds`, up to the request's maximum.
-    """
+    """The deadline after an escalation. Only the first escalation extends it, by
+    `seconds`, up to the request's maximum."""
     if was_escalated(request):
         return request.expires_at
     later = request.expires_at + timedelta(seconds=seconds)
@@ -290,12 +284,9 @@ def compute_required_authority(
     by_agent: bool,
     least: Tier = Tier.AUTO,
 ) -> RequiredAuthority:
-    """The authority that a new revision requires.
-
-    That is the policy's answer, plus a supervisor when `least` is ESCALATE or when the
-    agent revises an escalated request: an agent's data never lowers the tier
-    (docs/invariants.md I15).
-    """
+    """The authority that a new revision requires. That is the policy's answer, plus a
+    supervisor when `least` is ESCALATE or when the agent revises an escalated request:
+    an agent's data never lowers the tier (docs/invariants.md I15)."""
     asked = RequiredAuthority(compute_asked_tier(evaluation), build_steps(evaluation))
     if asked.tier is Tier.ESCALATE:
         return asked
