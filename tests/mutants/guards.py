@@ -239,7 +239,7 @@ GUARDS = [
         "reviews/decisions/checks.py",
         "check_made_version",
         "edit-examined",
-        Value("said"),
+        Value("submission"),
         f"{WRITTEN}::test_the_preview_of_an_edit_asks_what_the_edit_needs",
     ),
     # What a person confirms is what was on the screen.
@@ -362,7 +362,7 @@ GUARDS = [
         "reviews/decisions/case.py",
         "check_step_up",
         "step-up-bound",
-        WithoutOperand("not proof.holds(said.bound, now)"),
+        WithoutOperand("not proof.holds(submission.bound, now)"),
         STEP_UP,
     ),
     Guard(
