@@ -1,5 +1,5 @@
-"""Private installations for tests of `manage.py up`: started, and from nothing or from
-one that ran before."""
+"""Private installations for tests of `counterseal up`: started, and from nothing or
+from one that ran before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_ONE_RUN = ("logs", "run", "up.lock")
 
 @dataclass
 class Up:
-    """One run of `manage.py up`."""
+    """One run of `counterseal up`."""
 
     process: subprocess.Popen[bytes]
     port: int

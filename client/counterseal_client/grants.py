@@ -1,7 +1,7 @@
 """For a tool's service: verify a grant by itself, without asking the gate.
 
-Needs `pip install "./client[grants]"`. Fetch `/.well-known/jwks.json` of the gate
-once, keep it for some minutes, and fetch it anew when `verify` says `unknown_key`.
+Needs `pip install "counterseal-client[grants]"`. Fetch `/.well-known/jwks.json` of the
+gate once, keep it for some minutes, and fetch it anew when `verify` says `unknown_key`.
 """
 
 from __future__ import annotations

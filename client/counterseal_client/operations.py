@@ -280,7 +280,7 @@ class Operations:
         the policy gives none.
 
         Fetches Counterseal's public keys once, and again for a key that it does not
-        know. Raises InvalidGrant. Needs `pip install "./client[grants]"`.
+        know. Raises InvalidGrant. Needs `pip install "counterseal-client[grants]"`.
         """
         from .grants import InvalidGrant, verify
 

@@ -192,7 +192,7 @@ def check_key(text: str) -> str:
     if text.startswith(TOKEN_PREFIX):
         raise InvalidSettings(
             "This is a person's token, not an agent's key.",
-            next_step="Give the key that `manage.py register_agent` printed.",
+            next_step="Give the key that `counterseal agents register` printed.",
         )
     return _check_secret(text, "key")
 

@@ -100,8 +100,8 @@ class ToolNotDeclared(NotPerformed):
         super().__init__(
             proposal,
             "The gate's policy declares no such tool.",
-            "Ask an administrator to add it under `tools:` of the policy (`manage.py"
-            " load_policy`) and to allow it to this agent (`manage.py change_agent"
+            "Ask an administrator to add it under `tools:` of the policy (`counterseal"
+            " policy load`) and to allow it to this agent (`counterseal agents change"
             f" AGENT --add-tool {proposal.tool}`).",
         )
         self.add_note(f"An entry for the policy, to be completed:\n{declaration}")

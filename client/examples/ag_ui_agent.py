@@ -3,7 +3,7 @@
     python ag_ui_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python ag_ui_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[ag-ui]"`. FILE keeps the messages and the open
+It needs `pip install "counterseal-client[ag-ui]"`. FILE keeps the messages and the open
 interrupts, as an application's database would. To stay runnable without a model's key,
 the model is a script: it asks for one note.
 """

@@ -4,7 +4,7 @@ that waits.
     python agent_framework_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python agent_framework_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[agent-framework]"`. To stay runnable without a
+It needs `pip install "counterseal-client[agent-framework]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
 """
 

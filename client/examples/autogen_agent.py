@@ -3,7 +3,7 @@
     python autogen_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python autogen_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[autogen]"`. To stay runnable without a model's
+It needs `pip install "counterseal-client[autogen]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
 """
 

@@ -4,11 +4,10 @@ waits.
     python claude_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python claude_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[claude-agent-sdk]" ./client/conformance`. To stay
-runnable without a model's key, Claude Code talks to a server of the conformance kit in
-this program, which asks for one note. Leave the server and `environment` out to use
-Claude.
-"""
+It needs `pip install "counterseal-client[claude-agent-sdk]" counterseal-conformance`.
+To stay runnable without a model's key, Claude Code talks to a server of the conformance
+kit in this program, which asks for one note. Leave the server and `environment` out to
+use Claude."""
 
 from __future__ import annotations
 

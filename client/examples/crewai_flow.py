@@ -3,9 +3,8 @@
     python crewai_flow.py start URL KEY THREAD FILE   # proposes, and ends
     python crewai_flow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[crewai]"`. To stay runnable without a model's key,
-the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[crewai]"`. To stay runnable without a model's
+key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

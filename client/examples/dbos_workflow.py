@@ -3,9 +3,8 @@
     python dbos_workflow.py start URL KEY THREAD FILE   # proposes, and ends
     python dbos_workflow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[dbos]"`; FILE is DBOS's database. To stay runnable
-without a model's key, the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[dbos]"`; FILE is DBOS's database. To stay
+runnable without a model's key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

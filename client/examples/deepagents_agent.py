@@ -3,9 +3,8 @@
     python deepagents_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python deepagents_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[deepagents]"`. To stay runnable without a model's
-key, the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[deepagents]"`. To stay runnable without a
+model's key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
     python haystack_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python haystack_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[haystack]"`. To stay runnable without a model's
-key, the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[haystack]"`. To stay runnable without a
+model's key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
     python llama_index_workflow.py start URL KEY THREAD FILE   # proposes, and ends
     python llama_index_workflow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[llama-index]"`. To stay runnable without a model's
-key, the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[llama-index]"`. To stay runnable without a
+model's key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

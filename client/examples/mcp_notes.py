@@ -4,7 +4,7 @@
     python mcp_notes.py call ann "Your parcel is on its way."
 
 The client starts the proxy, and the proxy starts this file again as the server. It
-needs `pip install "./client[mcp]"`, and a policy with the tool `send_note`:
+needs `pip install "counterseal-client[mcp]"`, and a policy with the tool `send_note`:
 
     python -m counterseal_client.mcp import --queue QUEUE -- python mcp_notes.py serve
 """

@@ -5,7 +5,7 @@
     python prefect_flow.py start                # proposes; prints the id of the run
     python prefect_flow.py resume FLOW_RUN_ID   # after people decided
 
-It needs `pip install "./client[prefect]"` and a server of Prefect
+It needs `pip install "counterseal-client[prefect]"` and a server of Prefect
 (`prefect server start`, PREFECT_API_URL). To stay runnable without a model's key, the
 model is a script: it asks for one note.
 """

@@ -4,7 +4,7 @@
     python restate_agent.py start URL KEY INGRESS THREAD   # proposes, and ends
     python restate_agent.py resume URL KEY INGRESS THREAD  # after people decided
 
-It needs `pip install "./client[restate]" hypercorn` and a Restate server with
+It needs `pip install "counterseal-client[restate]" hypercorn` and a Restate server with
 INGRESS, such as http://127.0.0.1:8080, at which http://127.0.0.1:PORT is registered. An
 endpoint must serve for the other two, and may be restarted at any time. To stay
 runnable without a model's key, the model is a script: it asks for one note.

@@ -4,7 +4,7 @@ waits.
     python semantic_kernel_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python semantic_kernel_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[semantic-kernel]"`. To stay runnable without a
+It needs `pip install "counterseal-client[semantic-kernel]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
 """
 

@@ -4,9 +4,8 @@ waits.
     python smolagents_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python smolagents_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[smolagents]"`. To stay runnable without a model's
-key, the model is a script: it asks for one note.
-"""
+It needs `pip install "counterseal-client[smolagents]"`. To stay runnable without a
+model's key, the model is a script: it asks for one note."""
 
 from __future__ import annotations
 

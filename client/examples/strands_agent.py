@@ -3,7 +3,7 @@
     python strands_agent.py start URL KEY THREAD FOLDER   # proposes, and ends
     python strands_agent.py resume URL KEY THREAD FOLDER  # after people decided
 
-It needs `pip install "./client[strands]"`. To stay runnable without a model's
+It needs `pip install "counterseal-client[strands]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
 """
 

@@ -4,11 +4,10 @@
     python temporal_workflow.py start URL KEY SERVER THREAD    # proposes, and ends
     python temporal_workflow.py resume URL KEY SERVER THREAD   # after people decided
 
-It needs `pip install "./client[temporal]"` and a Temporal server at SERVER, such
-as 127.0.0.1:7233. A worker must run for the other two, and may be restarted at any
+It needs `pip install "counterseal-client[temporal]"` and a Temporal server at SERVER,
+such as 127.0.0.1:7233. A worker must run for the other two, and may be restarted at any
 time. To stay runnable without a model's key, the model is a script: it asks for one
-note.
-"""
+note."""
 
 from __future__ import annotations
 

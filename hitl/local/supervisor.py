@@ -1,4 +1,4 @@
-"""The supervisor of `manage.py up`: keeps services running and stops them in order.
+"""The supervisor of `counterseal up`: keeps services running and stops them in order.
 
 It has one thread and one loop. It restarts a child that ends, with a growing delay, and
 reports this. If the supervisor itself is killed, its children end with it (process.py).

@@ -1,2 +1,2 @@
 """Adapters: a tool behind the gate inside an agent framework, one module each. Each
-needs the extra of its name, such as `pip install "./client[langgraph]"`."""
+needs the extra of its name, such as `pip install "counterseal-client[langgraph]"`."""

@@ -77,7 +77,7 @@ LANGGRAPH = (
     '''\
 """A LangGraph agent with $name behind the gate.
 
-    pip install "./client[langgraph]"  # in a copy of Counterseal
+    pip install "counterseal-client[langgraph]"
     python $file start RUN '$example'
     python $file resume RUN
 """
@@ -145,7 +145,7 @@ LANGCHAIN = (
     '''\
 """A LangChain agent with $name behind the gate.
 
-    pip install "./client[langchain]"  # in a copy of Counterseal
+    pip install "counterseal-client[langchain]"
     python $file start RUN '$example'
     python $file resume RUN
 """

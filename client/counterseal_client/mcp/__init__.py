@@ -1,7 +1,7 @@
 """MCP servers behind the gate: a proxy over stdio and HTTP, an extension for Python
 servers, the import of a server's tools, and the gate's own MCP server.
 
-It needs `pip install "./client[mcp]"`.
+It needs `pip install "counterseal-client[mcp]"`.
 """
 
 from __future__ import annotations

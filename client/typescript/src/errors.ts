@@ -6,10 +6,10 @@ import type { JsonObject, JsonValue } from "./api.ts";
 /** What a caller does about each code of the API. */
 export const NEXT_STEPS: Readonly<Record<string, string>> = {
   bad_key:
-    "Pass the key that `manage.py register_agent` printed, or ask the agent's owner for" +
+    "Pass the key that `counterseal agents register` printed, or ask the agent's owner for" +
     " a new one.",
   tool_not_allowed:
-    "Ask an administrator to run `manage.py change_agent AGENT --add-tool TOOL`, and" +
+    "Ask an administrator to run `counterseal agents change AGENT --add-tool TOOL`, and" +
     " check that the key has the scope `propose`.",
   agent_stopped: "Stop proposing. A person must lift the stop first.",
   not_found: "Check the id, and that it was made with this agent's key.",

@@ -110,8 +110,8 @@ export class ToolNotDeclared extends NotPerformed {
     super(
       proposal,
       "The gate's policy declares no such tool.",
-      "Ask an administrator to add it under `tools:` of the policy (`manage.py" +
-        " load_policy`) and to allow it to this agent (`manage.py change_agent AGENT" +
+      "Ask an administrator to add it under `tools:` of the policy (`counterseal" +
+        " policy load`) and to allow it to this agent (`counterseal agents change AGENT" +
         ` --add-tool ${proposal.tool}\`).`,
     );
   }

@@ -1,4 +1,4 @@
-"""`manage.py rotate_grant_key publish`, then `sign`, then `forget`."""
+"""`counterseal keys rotate-grant publish`, then `sign`, then `forget`."""
 
 from __future__ import annotations
 

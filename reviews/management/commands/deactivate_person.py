@@ -1,5 +1,5 @@
-"""`manage.py deactivate_person`: end a person's account, their sessions and tokens, and
-their approvals of effects that have not run."""
+"""`counterseal people deactivate`: end a person's account, their sessions and tokens,
+and their approvals of effects that have not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py reactivate_person`: open an account again. It has no password until
+"""`counterseal people reactivate`: open an account again. It has no password until
 `set_password` sets one."""
 
 from __future__ import annotations

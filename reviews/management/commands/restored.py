@@ -1,4 +1,4 @@
-"""`manage.py restored`: two people, one after the other, confirm that a restored
+"""`counterseal restored`: two people, one after the other, confirm that a restored
 database may be used."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Command(BaseCommand):
             raise CommandError(error.detail) from error
         if epoch.began_at is None:
             message = (
-                "Recorded. A second person must confirm: manage.py restored --by ..."
+                "Recorded. A second person must confirm: counterseal restored --by ..."
             )
         else:
             message = f"Epoch {epoch.number} begins. Workers resume automatically."

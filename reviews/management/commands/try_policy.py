@@ -1,4 +1,4 @@
-"""`manage.py try_policy FILE --calls calls.jsonl`: print what a policy would do with
+"""`counterseal policy try FILE --calls calls.jsonl`: print what a policy would do with
 each call of a file, without proposing anything."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`manage.py up` as a person types it: from nothing to a clean stop."""
+"""`counterseal up` as a person types it: from nothing to a clean stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py try_policy`: what a policy says of calls, without a database."""
+"""`counterseal policy try`: what a policy says of calls, without a database."""
 
 from __future__ import annotations
 

@@ -23,7 +23,6 @@ def run(given: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise InvalidUsage(
             f"This needs the conformance kit: there is no package {error.name}.",
-            next_step="Run `pip install ./client ./client/conformance` in a copy of"
-            " Counterseal.",
+            next_step="Run `pip install counterseal-conformance`.",
         ) from None
     return main(given.words, "counterseal conformance")

@@ -205,7 +205,7 @@ def connect_person(screen: Screen, known: Settings, *, ask: bool) -> None:
 def describe_registration(url: str) -> Iterator[Line]:
     """How an agent gets its key: only an administrator can register one."""
     yield Line("An administrator registers the agent, on the machine of the gate:")
-    command = "manage.py register_agent NAME --owner OWNER --by ADMINISTRATOR"
+    command = "counterseal agents register NAME --owner OWNER --by ADMINISTRATOR"
     yield Line(f"{command} --tool TOOL", indent=2, copied=True)
     text = f"The command prints the key once. The agents: {url}/agents/"
     yield Line(text, copied=True)
@@ -217,7 +217,7 @@ def describe_tools(agent: str, tools: tuple[ToolDeclaration, ...]) -> Iterator[L
         yield Line(
             "It is not allowed to propose any tool yet. An administrator adds one:"
         )
-        text = f"manage.py change_agent {agent} --by ADMINISTRATOR --add-tool TOOL"
+        text = f"counterseal agents change {agent} --by ADMINISTRATOR --add-tool TOOL"
         yield Line(text, indent=2)
         return
     yield Line("It may propose:")

@@ -35,7 +35,7 @@ def run_words(words: list[str], program: str) -> ExitCode:
     except ImportError as error:
         raise InvalidUsage(
             f"This needs the package {error.name}.",
-            next_step='Run `pip install "./client[mcp]"` in a copy of Counterseal.',
+            next_step='Run `pip install "counterseal-client[mcp]"`.',
         ) from None
     options = command.parse_words(words, program)
     return ExitCode.DONE if command.run_command(options) == 0 else ExitCode.USAGE

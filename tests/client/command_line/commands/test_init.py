@@ -46,7 +46,7 @@ def test_a_key_is_typed_unseen(shell: Shell, desk: Desk) -> None:
         dialogue.answer("(it is not shown): ", desk.key)
     assert dialogue.end() == 0, dialogue.text
     assert desk.key not in dialogue.text
-    assert "manage.py register_agent" in dialogue.text
+    assert "counterseal agents register" in dialogue.text
     assert f"{desk.url}/agents/" in dialogue.text
     assert json.loads(shell.settings_file.read_text())["key"] == desk.key
 
