@@ -20,9 +20,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_pla
 from hitl.environment import LOOPBACK
 from policies.models import Person
 from tests import guards
+from world.cast import PASSWORD
 
 from .load import PATIENCE_S
-from .seed import PASSWORD
 
 _ARGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 

@@ -154,7 +154,7 @@ def run_rounds(seed: Seed, options: Options) -> list[ExecutionRound]:
 def start_sampler(seed: Seed) -> Iterator[Sampler]:
     """Start a worker that has nothing else to do, and a sampler beside it."""
     clear_messages()
-    with servers.start_worker(), _open_sampler(seed) as sampler:
+    with servers.start_workers(), _open_sampler(seed) as sampler:
         yield sampler
 
 

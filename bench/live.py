@@ -29,10 +29,11 @@ from hitl.environment import LOOPBACK
 from journal import clock
 from reviews.choices import Verdict
 from reviews.models import Proposal
+from world.cast import DECIDERS
 
 from . import browser, callables, clients, load, servers
 from .report import GoalResult, Options, build_latency_results, format_times, print_text
-from .seed import DECIDING, Seed, build_proposal_body, build_proposal_headers
+from .seed import Seed, build_proposal_body, build_proposal_headers
 
 STREAMS = 100
 QUEUE_P50_S, QUEUE_P99_S = 0.040, 0.080
@@ -158,7 +159,7 @@ def measure_queue_updates(seed: Seed, options: Options) -> tuple[GoalResult, ...
 def _open_streams(holder: load.ConnectionHolder, streams: Streams, port: int) -> None:
     """Open the streams, of several people: nobody may hold a hundred."""
     since = clock.now().isoformat()
-    keys = [browser.create_session(name) for name in DECIDING]
+    keys = [browser.create_session(name) for name in DECIDERS]
     for number in range(STREAMS):
         key = keys[number % len(keys)]
         holder.start(partial(streams.listen, port, key, since))

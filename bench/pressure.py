@@ -20,7 +20,7 @@ import psycopg
 from django.db import connections
 
 from journal import tasks
-from tests.stack import wait_until
+from world.processes import wait_until
 
 from . import bulk_actions, callables, clients, execution, round_trip, scale, servers
 from .bulk_actions import RowWrites
@@ -196,7 +196,7 @@ def _wait_until_caught_up(watch: psycopg.Connection[Any]) -> tuple[int, float]:
     many records waited, and the seconds until none did."""
     records, began = _read_number(watch, _UNNUMBERED), time.monotonic()
     callables.empty_broker()
-    with servers.start_worker():
+    with servers.start_workers():
         wait_until(lambda: not _read_number(watch, _UNNUMBERED), _PATIENCE_S)
         seconds = time.monotonic() - began
         with servers.start_webs(1):

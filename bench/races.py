@@ -22,22 +22,20 @@ import psycopg
 from django.db import connection
 
 from agents.idempotency import StoredAnswer
-from journal import log
 from journal.errors import DomainError
-from policies import people
 from policies.choices import Role
-from policies.models import Person, Queue
-from policies.people import NewPerson
+from policies.models import Person
 from reviews.choices import Verdict
 from reviews.decisions import decide
 from reviews.models import Decision, Execution
 from tests.races.together import Together, measured
-from tests.stack import wait_until
+from world import cast
+from world.processes import wait_until
 
 from . import clients, servers
 from .load import percentile
 from .report import GoalResult, Options, format_ms, format_ratio, print_text
-from .seed import PASSWORD, Seed
+from .seed import Seed
 
 DUE = 10_000
 EXPIRY_BAR_S = 5.0
@@ -72,7 +70,10 @@ def measure_expiry(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     rounds, due = min(options.rounds, MOST_ROUNDS), options.scale(DUE, least=_CLIENTS)
     for number in range(rounds):
         asked = _propose_all(seed, due)
-        with servers.start_worker(), clients.connect_database(autocommit=True) as watch:
+        with (
+            servers.start_workers(),
+            clients.connect_database(autocommit=True) as watch,
+        ):
             seconds, found = _time_expiry(seed, asked, watch)
         took.append(seconds)
         early, late, decided = early + found[0], late + found[1], decided + found[2]
@@ -184,14 +185,9 @@ def measure_simultaneous_decisions(
 
 
 def _add_deciders() -> list[Person]:
-    def one(number: int) -> Person:
-        name = f"crowd{number}"
-        newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, Role.REVIEWER)
-        person = people.add_person(newcomer, by=log.SYSTEM)
-        people.admit_to_queues(person, Queue.objects.all(), by=log.SYSTEM)
-        return Person.objects.get(pk=person.pk)
-
-    return [one(number) for number in range(DECIDERS)]
+    names = [f"crowd{number}" for number in range(DECIDERS)]
+    cast.admit_everywhere(cast.add_person(name, Role.REVIEWER) for name in names)
+    return list(Person.objects.filter(username__in=names))
 
 
 def _list_decisions(
@@ -210,7 +206,7 @@ def _count_effects(proposals: list[str]) -> tuple[int, int]:
         request__proposal__in=proposals, verdict=Verdict.APPROVE, counts=True
     ).count()
     ran = Execution.objects.filter(proposal__in=proposals, status="succeeded")
-    with servers.start_worker():
+    with servers.start_workers():
         wait_until(lambda: ran.count() >= approved, EFFECTS_PATIENCE_S)
     once = ran.filter(fence=1, attempts=1)
     return once.count(), approved

@@ -28,7 +28,7 @@ from django.db import connections
 from hitl.environment import LOOPBACK
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.people import tokens
-from tests.stack import wait_until
+from world.processes import wait_until
 
 from . import clients, servers
 from .execution import UNDONE, clear_messages

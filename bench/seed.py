@@ -8,43 +8,25 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents import intake, keys, proposals, registry
+from agents import intake, proposals
 from agents.idempotency import StoredAnswer
 from agents.models import Agent
 from agents.schemas.proposals import ProposalIn
-from journal import log
-from policies import people, versions
-from policies.choices import Role
-from policies.models import Person, Queue
-from policies.people import NewPerson
+from policies.models import Person
 from reviews.batches import formation
 from reviews.models import Batch
+from world import cast as world_cast
 
 POLICY = Path(__file__).parent / "policy.yaml"
 _BLOB = base64.b64encode(bytes(range(256))).decode()
 _WAITING = 50  # refunds, and credits of one batch
-CAST = {
-    "adam": Role.ADMINISTRATOR,
-    "alma": Role.ADMINISTRATOR,
-    "owen": Role.OWNER,
-    "rita": Role.REVIEWER,
-    "tom": Role.REVIEWER,
-    "sue": Role.SUPERVISOR,
-    "sam": Role.SUPERVISOR,
-}
-PASSWORD = "a long way to the harbour"  # noqa: S105 of people who exist for a run
-DECIDING = ("rita", "tom", "sue", "sam")
 # So many that none reaches the shipped 600 proposals a minute or 1,000 waiting: the
 # caps stay as they are and are asked every time.
 _AGENTS = 64
-
-
-Cast = dict[str, Person]
 
 
 @dataclass(frozen=True)
@@ -59,49 +41,15 @@ class Seed:
 
 def seed_database() -> Seed:
     """Make a gate that is ready for proposals."""
-    cast = add_cast()
-    activate_policy(POLICY.read_text(), cast)
-    agents = [
-        register_agent(number, cast, ["refund", "credit"]) for number in range(_AGENTS)
-    ]
+    cast = world_cast.add_cast()
+    world_cast.activate_policy(POLICY.read_text(), cast)
+    slugs = [f"agent-{number}" for number in range(_AGENTS)]
+    agents = world_cast.register_agents(slugs, cast, ["refund", "credit"])
     return Seed(
-        agents,
-        [keys.issue_key(agent=agent, by=cast["owen"]) for agent in agents],
+        list(agents.values()),
+        list(world_cast.issue_keys(agents, cast).values()),
         [Person.objects.get(username=name) for name in ("rita", "tom")],
     )
-
-
-def add_cast() -> Cast:
-    return {name: _add_person(name, role) for name, role in CAST.items()}
-
-
-def activate_policy(document: str | dict[str, Any], cast: Cast) -> None:
-    """Let one of the cast write the policy and another activate it. Those who decide
-    are in every queue that it names."""
-    draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
-    versions.prepare_queues(names=draft.document["queues"])
-    for name in DECIDING:
-        people.admit_to_queues(cast[name], Queue.objects.all(), by=log.SYSTEM)
-    versions.activate_version(version_id=draft.pk, by=cast["alma"])
-
-
-def register_agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
-    return registry.register_agent(
-        slug=format_slug(number),
-        name=f"Agent {number}",
-        owner=cast["owen"],
-        tools=tools,
-        by=cast["adam"],
-    )
-
-
-def format_slug(number: int) -> str:
-    return f"agent-{number}"
-
-
-def _add_person(name: str, role: Role) -> Person:
-    newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, role)
-    return people.add_person(newcomer, by=log.SYSTEM)
 
 
 def build_proposal_body(thread: str) -> dict[str, Any]:

@@ -1,13 +1,8 @@
-"""Agents at work: they perform each operation when its time comes, until its end.
-
-An agent calls by the product's own client. Until there is an answer, it repeats a call
-under the same key, at another web process when one is gone.
-"""
+"""Agents at work: they perform each operation when its time comes, until its end."""
 
 from __future__ import annotations
 
 import queue
-import random
 import ssl
 import threading
 import time
@@ -17,56 +12,36 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from bench.seed import format_slug
-from counterseal_client import ApiError, Backoff, Claim, Gate, Proposal, Unreachable
+from counterseal_client import ApiError, Backoff, Gate, Proposal
+from world.agents import perform_claim, propose_action
+from world.database import Ledger
+from world.receivers import Act, acknowledge, act_once
 
-from .generator import FROM_DRIVER, Operation
-from .history import Call, History
-from .receivers import AgentNote, PostLedger
+from .balancer import Balancer
+from .generator import AGENTS, FROM_DRIVER, Operation
+from .history import History
 
 Answer = TypeVar("Answer")
 
-PATIENCE_S = 90.0  # for one answer, over all tries
-PAUSE = Backoff(first=0.2, longest=2.0)  # before the other web process is asked
 _PLAIN = ssl.create_default_context()  # never used, and slow to make for each client
 QUICK = Backoff(attempts=2, first=0.1, longest=0.3, patience=5.0)
-RETRIED = {"in_progress", "conflict", "too_many"}
+THREADS = 64  # operations under way at once
+WAIT_S = 15.0  # of one held call
+GIVE_UP_S = 240.0  # for an end
+TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
 
 
 @dataclass
-class Connections:
+class Gates(Balancer):
     """One thread's connections: a client for each web process and agent."""
 
-    addresses: Sequence[str]
     keys: Sequence[str]
-    history: History
     clients: dict[tuple[int, int], Gate] = field(default_factory=dict)
 
-    def ask(
-        self, what: str, subject: str, agent: int, call: Callable[[Gate], Answer]
+    def ask_as(
+        self, agent: int, what: str, subject: str, call: Callable[[Gate], Answer]
     ) -> Answer:
-        """The answer, from a web process that is up.
-
-        Raises ApiError for a refusal that stands, TimeoutError without an answer.
-        """
-        began, asked = time.time(), []
-        web = random.randrange(len(self.addresses))  # noqa: S311 - a balancer's choice
-        while time.time() < began + PATIENCE_S:
-            asked.append(web)
-            try:
-                answer = call(self._client(web, agent))
-            except (ApiError, Unreachable) as error:
-                if not _worth_another(error):
-                    raise
-                self.history.count("asked again")
-                web = (web + 1) % len(self.addresses)
-                time.sleep(PAUSE.compute_delay(len(asked), None))
-                continue
-            if len(asked) > 1:
-                now = time.time()
-                self.history.called(Call(what, subject, began, now, tuple(asked)))
-            return answer
-        raise TimeoutError(f"{what} {subject}: no answer in {PATIENCE_S:g} s")
+        return self.ask(what, subject, lambda web: call(self._client(web, agent)))
 
     def _client(self, web: int, agent: int) -> Gate:
         if (web, agent) not in self.clients:
@@ -75,18 +50,6 @@ class Connections:
                 self.addresses[web], self.keys[agent], backoff=QUICK, http=http
             )
         return self.clients[web, agent]
-
-
-def _worth_another(error: ApiError | Unreachable) -> bool:
-    if isinstance(error, Unreachable):
-        return True
-    return error.status >= 500 or error.code in RETRIED
-
-
-THREADS = 64  # operations under way at once
-WAIT_S = 15.0  # of one held call
-GIVE_UP_S = 240.0  # for an end
-TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
 
 
 @dataclass
@@ -98,7 +61,7 @@ class Driver:
     keys: Sequence[str]
     provider: str
     history: History
-    book: PostLedger  # what the agents keep of their own
+    ledger: Ledger  # has what the agents keep of their own
     failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     threads: list[threading.Thread] = field(default_factory=list)
     began: float = 0.0
@@ -117,21 +80,16 @@ class Driver:
         return any(thread.is_alive() for thread in self.threads)
 
     @property
-    def made(self) -> int:
-        """How many operations the gate has taken."""
-        return len(self.history.answered)
-
-    @property
     def left(self) -> int:
         """How many operations no thread has begun yet."""
         return len(self.operations) - self._next
 
     def _work(self) -> None:
-        hand = Connections(self.addresses, self.keys, self.history)
+        gates = Gates(self.addresses, self.history, self.keys)
         while (operation := self._take()) is not None:
             time.sleep(max(0.0, self.began + operation.at - time.monotonic()))
             try:
-                self._follow(hand, operation)
+                Course(self, gates, operation).follow()
             except Exception as error:
                 self.history.trouble(
                     f"{operation.thread}: {type(error).__name__} {error}"
@@ -139,161 +97,116 @@ class Driver:
 
     def _take(self) -> Operation | None:
         with self._lock:
-            if self._next >= len(self.operations):
+            if not self.left:
                 return None
             self._next += 1
             return self.operations[self._next - 1]
 
-    def _follow(self, hand: Connections, operation: Operation) -> None:
-        proposal = self._propose(hand, operation)
-        self.history.answered[operation.key] = proposal.id
-        if operation.kind == "expire":
+
+@dataclass
+class Course:
+    """One operation, from its proposal to its end."""
+
+    driver: Driver
+    gates: Gates
+    operation: Operation
+
+    def follow(self) -> None:
+        kind = self.operation.kind
+        proposal = self._propose()
+        self.driver.history.answered[self.operation.key] = proposal.id
+        if kind == "expire":
             return  # nobody stands and waits for that
-        if operation.kind == "withdraw":
-            proposal = self._withdraw(hand, operation, proposal)
-        if operation.kind == "own":
-            proposal = self._perform(hand, operation, proposal)
-        self._see_end(hand, operation, proposal)
+        if kind == "withdraw":
+            proposal = self._withdraw(proposal.id)
+        if kind == "own":
+            proposal = self._perform(proposal)
+        self._see_end(proposal)
 
-    def _propose(self, hand: Connections, operation: Operation) -> Proposal:
-        more: dict[str, Any] = {"rationale": "asked by the customer"}
-        if operation.group:
-            more["group"] = operation.group
-        if operation.kind == "expire":
-            more["expires_in"] = 60
-        return hand.ask(
-            "propose",
-            operation.key,
-            operation.agent,
-            lambda at: at.propose(
-                operation.thread,
-                operation.tool,
-                operation.args,
-                idempotency_key=operation.key,
-                **more,
-            ),
+    def _ask(self, what: str, call: Callable[[Gate], Answer]) -> Answer:
+        operation = self.operation
+        return self.gates.ask_as(operation.agent, what, operation.key, call)
+
+    def _propose(self) -> Proposal:
+        details: dict[str, Any] = {"rationale": "asked by the customer"}
+        if self.operation.group:
+            details["group"] = self.operation.group
+        if self.operation.kind == "expire":
+            details["expires_in"] = 60
+        return self._ask(
+            "propose", lambda at: propose_action(at, self.operation, **details)
         )
 
-    def _withdraw(
-        self, hand: Connections, operation: Operation, proposal: Proposal
-    ) -> Proposal:
+    def _withdraw(self, proposal: str) -> Proposal:
         try:
-            return hand.ask(
-                "withdraw",
-                operation.key,
-                operation.agent,
-                lambda at: at.withdraw(proposal.id),
-            )
+            return self._ask("withdraw", lambda at: at.withdraw(proposal))
         except ApiError:  # withdrawn by a call whose answer was lost
-            return self._look(hand, operation, proposal)
+            return self._look(proposal)
 
-    def _look(
-        self, hand: Connections, operation: Operation, proposal: Proposal
-    ) -> Proposal:
-        return hand.ask(
-            "look", operation.key, operation.agent, lambda at: at.get(proposal.id)
-        )
+    def _look(self, proposal: str) -> Proposal:
+        return self._ask("look", lambda at: at.get(proposal))
 
-    def _see_end(
-        self, hand: Connections, operation: Operation, proposal: Proposal
-    ) -> None:
-        end = time.monotonic() + GIVE_UP_S
-        while not proposal.final or self._tried_again(operation, proposal):
+    def _wait(self, proposal: str) -> Proposal:
+        return self._ask("wait", lambda at: at.wait(proposal, WAIT_S))
+
+    def _see_end(self, proposal: Proposal) -> None:
+        history, end = self.driver.history, time.monotonic() + GIVE_UP_S
+        while not proposal.final or self._is_tried_again(proposal):
             if time.monotonic() > end:
-                self.history.trouble(f"{operation.thread}: no end, {proposal.status}")
+                history.trouble(f"{self.operation.thread}: no end, {proposal.status}")
                 return
-            proposal = self._wait(hand, operation, proposal.id)
-        self.history.ended[proposal.id] = proposal.status
-        if operation.agent >= FROM_DRIVER:
-            self._take_up(hand, operation, proposal)
+            proposal = self._wait(proposal.id)
+        history.ended[proposal.id] = proposal.status
+        if self.operation.agent >= FROM_DRIVER:
+            self._take_up(proposal)
 
-    def _take_up(
-        self, hand: Connections, operation: Operation, proposal: Proposal
-    ) -> None:
+    def _take_up(self, proposal: Proposal) -> None:
         """Record the agent's own work about an outcome, then acknowledge it."""
-        about = (
-            format_slug(operation.agent),
+        act = Act(
+            AGENTS[self.operation.agent],
             proposal.id,
             proposal.status,
             proposal.outcome,
+            "driver",
+            time.time(),
         )
-        self.book.act(AgentNote(*about, "driver", time.time()))
-        hand.ask(
-            "acknowledge",
-            operation.key,
-            operation.agent,
-            lambda at: at.acknowledge(proposal),
-        )
-        self.book.acknowledge(AgentNote(*about, "driver", time.time()))
+        act_once(self.driver.ledger, act)
+        self._ask("acknowledge", lambda at: at.acknowledge(proposal))
+        acknowledge(self.driver.ledger, act)
 
-    def _wait(self, hand: Connections, operation: Operation, proposal: str) -> Proposal:
-        return hand.ask(
-            "wait", operation.key, operation.agent, lambda at: at.wait(proposal, WAIT_S)
-        )
-
-    def _tried_again(self, operation: Operation, proposal: Proposal) -> bool:
+    def _is_tried_again(self, proposal: Proposal) -> bool:
         """Whether a person is to let a failed execution run once more."""
-        if operation.kind != "again" or proposal.status != "failed":
+        if self.operation.kind != "again" or proposal.status != "failed":
             return False
         if proposal.request is not None:
-            self.failed.put(proposal.request.id)
+            self.driver.failed.put(proposal.request.id)
         time.sleep(TRIED_AGAIN_S)
         return True
 
-    def _perform(
-        self, hand: Connections, operation: Operation, proposal: Proposal
-    ) -> Proposal:
+    def _perform(self, proposal: Proposal) -> Proposal:
         """Redeem the grant, perform and report, until the gate has an outcome."""
         end = time.monotonic() + GIVE_UP_S
         token = ""
         while not proposal.final and time.monotonic() < end:
             token = proposal.grant.token if proposal.grant else token
             if not token:
-                proposal = self._wait(hand, operation, proposal.id)
+                proposal = self._wait(proposal.id)
                 continue
             try:
-                return self._redeemed(hand, operation, token)
+                return self._redeem(token)
             except ApiError as error:
                 # Taken by a call whose answer was lost: again when its lease is over.
-                self.history.count(f"own: {error.code}")
+                self.driver.history.count(f"own: {error.code}")
                 time.sleep(TRIED_AGAIN_S / 2)
-                proposal = self._look(hand, operation, proposal)
+                proposal = self._look(proposal.id)
         return proposal
 
-    def _redeemed(
-        self, hand: Connections, operation: Operation, token: str
-    ) -> Proposal:
+    def _redeem(self, token: str) -> Proposal:
         """Raises ApiError: `grant_spent`, `stale_fence`, whatever stands."""
-        key = (
-            f"{operation.key}@{time.time_ns()}"  # of this try, at whichever web process
+        # Of this try, at whichever web process.
+        key = f"{self.operation.key}@{time.time_ns()}"
+        claim = self._ask("redeem", lambda at: at.redeem(token, idempotency_key=key))
+        perform_claim(self.driver.provider, self.operation.tool, claim)
+        return self._ask(
+            "report", lambda at: at.report(claim, "succeeded", result={"done": True})
         )
-        taken = hand.ask(
-            "redeem",
-            operation.key,
-            operation.agent,
-            lambda at: at.redeem(token, idempotency_key=key),
-        )
-        self._act(taken)
-        return hand.ask(
-            "report",
-            operation.key,
-            operation.agent,
-            lambda at: at.report(taken, "succeeded", result={"done": True}),
-        )
-
-    def _act(self, taken: Claim) -> None:
-        """Call the service as the agent, with the key that the gate gave it."""
-        said = {
-            "idempotency_key": taken.idempotency_key,
-            "execution": taken.execution,
-            "fence": taken.fence,
-            "args": taken.args,
-        }
-        for _ in range(3):
-            try:
-                httpx2.post(
-                    f"{self.provider}/own/deploy", json=said, trust_env=False, timeout=5
-                ).raise_for_status()
-            except httpx2.HTTPError:
-                continue
-            return

@@ -11,22 +11,32 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import httpx2
-
-from bench.servers import create_installation
+from hitl.environment import ROOT
 from hitl.local import installation, keys, postgres, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program, kill_group
-from tests.stack import free_port, wait_until
+from world.database import Ledger
+from world.processes import (
+    START_S,
+    build_environ,
+    build_worker_program,
+    create_installation,
+    free_port,
+    is_ready,
+    read_log,
+    wait_until,
+    watch_worker,
+)
+from world.services import SECRET
 
-from . import services
 from . import traces as trace
 from .network import DATA, Host, Network, build_network, run_on_host
 from .options import LADDER, Options
@@ -34,11 +44,9 @@ from .options import LADDER, Options
 
 def list_group(pid: int) -> list[int]:
     """All living processes of a group, its leader first."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and _group_of(int(folder.name)) == pid:
-            found.append(int(folder.name))
-    return sorted(found, key=lambda one: (one != pid, one))
+    pids = [int(f.name) for f in Path("/proc").iterdir() if f.name.isdigit()]
+    members = [member for member in pids if _group_of(member) == pid]
+    return sorted(members, key=lambda member: (member != pid, member))
 
 
 def _group_of(pid: int) -> int | None:
@@ -146,7 +154,7 @@ class Cluster:
         return f"http://{self.outside}:{self.provider_port}"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """A short description of what runs where."""
         size = f"{len(self.ports)} web processes and {self.options.workers} workers"
         if not self.network.real:
@@ -154,8 +162,9 @@ class Cluster:
         return f"{size} on {self.options.hosts} hosts, the servers on another"
 
     @property
-    def ledger(self) -> Path:
-        return self.here.state / "ledger.sqlite"
+    def ledger(self) -> Ledger:
+        """What services did and what agents and people received."""
+        return Ledger(self.here.state / "ledger.sqlite")
 
     @property
     def fault_points(self) -> Path:
@@ -189,8 +198,7 @@ class Cluster:
             child.end(within=REST_S)
 
     def log(self, name: str) -> str:
-        file = self.here.logs / f"{name}.log"
-        return file.read_text(errors="replace") if file.exists() else ""
+        return read_log(self.here, name)
 
     def keep_logs(self, folder: Path, *, broken: bool) -> None:
         """What the processes said, where something did not hold; nothing is left there
@@ -200,7 +208,6 @@ class Cluster:
             shutil.copytree(self.here.logs, folder)
 
 
-START_S = 60.0
 POOL = 2  # processes of a worker
 BEATS = 2  # workers that also tell the time; one must be left when the other dies
 # Each server by its usual port: a host has its ports to itself. Valkey asks nobody for
@@ -215,28 +222,27 @@ def start_processes(cluster: Cluster, outside: Sequence[str] = ()) -> None:
     for number, port in enumerate(cluster.ports):
         web, host = _web(cluster, number, port), cluster.host(number)
         cluster.launch(f"web-{number}", partial(Child, web), host.name)
+    waiting = {}
     for number in range(cluster.options.workers):
-        worker, host = _worker(cluster, number), cluster.host(number)
-        cluster.launch(f"worker-{number}", partial(Child, worker), host.name)
+        name, host = f"worker-{number}", cluster.host(number)
+        waiting[name] = watch_worker(cluster.here, name)
+        worker = _worker(cluster, name, number)
+        cluster.launch(name, partial(Child, worker), host.name)
     for address in cluster.addresses:
-        wait_until(partial(_ready, address), START_S, partial(cluster.log, "web-0"))
-    for slot in cluster.workers:
-        said = partial(cluster.log, slot.name)
-        wait_until(partial(_says_ready, said), START_S, said)
+        wait_until(partial(is_ready, address), START_S, partial(cluster.log, "web-0"))
+    for name, takes_tasks in waiting.items():
+        wait_until(takes_tasks, START_S, partial(cluster.log, name))
 
 
-def _environ(cluster: Cluster, **more: str) -> dict[str, str]:
-    """As in production, a line a request in JSON, with every fault point armed."""
-    return {
-        **os.environ,
-        "BASE_URL": cluster.addresses[0],
-        "LOG_LEVEL": "INFO",
-        "LOG_FORMAT": "json",
-        "COUNTERSEAL_FAULT": str(cluster.fault_points),
-        "ALLOWED_HOSTS": ",".join(host.address for host in cluster.network.apps),
+def _environ(cluster: Cluster, **variables: str) -> dict[str, str]:
+    """As in production, with every fault point armed."""
+    return build_environ(
+        BASE_URL=cluster.addresses[0],
+        COUNTERSEAL_FAULT=str(cluster.fault_points),
+        ALLOWED_HOSTS=",".join(host.address for host in cluster.network.apps),
         **_served(cluster),
-        **more,
-    }
+        **variables,
+    )
 
 
 def _served(cluster: Cluster) -> dict[str, str]:
@@ -245,8 +251,8 @@ def _served(cluster: Cluster) -> dict[str, str]:
         return {}
     password = keys.read_key(cluster.here.keys, "database_password")
     database, broker = (
-        one.format(password=password, at=cluster.network.data.address)
-        for one in SERVERS
+        url.format(password=password, at=cluster.network.data.address)
+        for url in SERVERS
     )
     return {"DATABASE_URL": database, "REDIS_URL": broker}
 
@@ -254,51 +260,34 @@ def _served(cluster: Cluster) -> dict[str, str]:
 def _web(cluster: Cluster, number: int, port: int) -> Program:
     host = cluster.host(number)
     environ = _environ(cluster, PORT=str(port), HOST=host.address)
-    program = run_on_host(host, installation.build_web_program(cluster.here, environ))
-    return _named(cluster, program, f"web-{number}", program.argv)
+    program = installation.build_web_program(cluster.here, environ, f"web-{number}")
+    return run_on_host(host, program)
 
 
-def _worker(cluster: Cluster, number: int) -> Program:
-    name = f"worker-{number}"
-    more = {trace.FOLDER: str(cluster.traces), trace.NAME: name}
-    program = installation.build_worker_program(cluster.here, _environ(cluster, **more))
-    argv = [part for part in program.argv if number < BEATS or part != "--beat"]
-    argv[argv.index("--concurrency") + 1] = str(POOL)
-    argv += ["--include", "chaos.traces", "--hostname", f"{name}@%h"]
-    return _named(cluster, program, name, [*cluster.host(number).prefix, *argv])
-
-
-def _named(
-    cluster: Cluster, program: Program, name: str, argv: Sequence[str]
-) -> Program:
-    log = cluster.here.logs / f"{name}.log"
-    return replace(program, name=name, argv=argv, log=log)
+def _worker(cluster: Cluster, name: str, number: int) -> Program:
+    traced = {trace.FOLDER: str(cluster.traces), trace.NAME: name}
+    program = build_worker_program(
+        cluster.here,
+        _environ(cluster, **traced),
+        name,
+        beat=number < BEATS,
+        processes=POOL,
+        more=("--include", "chaos.traces"),
+    )
+    return run_on_host(cluster.host(number), program)
 
 
 def _provider(cluster: Cluster, outside: Sequence[str]) -> Program:
     secret = keys.read_key(cluster.here.keys, "webhook_secret")
     address = f"{cluster.outside}:{cluster.provider_port}"
-    usual = ("chaos.services", address, str(cluster.ledger))
-    program = installation.build_worker_program(cluster.here, dict(os.environ))
-    return replace(
-        program,
+    usual = ("chaos.services", address, str(cluster.ledger.file))
+    return Program(
         name="provider",
-        argv=[program.argv[0], "-m", *(outside or usual)],
-        env={**os.environ, services.SECRET: secret},
+        argv=[sys.executable, "-m", *(outside or usual)],
+        env={**os.environ, SECRET: secret},
         log=cluster.here.logs / "provider.log",
+        cwd=ROOT,
     )
-
-
-def _ready(address: str) -> bool:
-    try:
-        answer = httpx2.get(f"{address}/readyz", trust_env=False, timeout=5)
-    except httpx2.TransportError:
-        return False
-    return answer.status_code == 200
-
-
-def _says_ready(said: Callable[[], str]) -> bool:
-    return " ready." in said()
 
 
 GATE = {
@@ -342,7 +331,7 @@ def _launch_servers(cluster: Cluster) -> None:
 
     def database(program: Program) -> Program:
         more = [f"listen_addresses={data.address}", f"hba_file={hba}"]
-        switches = [part for one in more for part in ("-c", one)]
+        switches = [part for setting in more for part in ("-c", setting)]
         return (
             run_on_host(data, program, *switches) if cluster.network.real else program
         )

@@ -20,17 +20,17 @@ from pathlib import Path
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
-from bench.seed import format_slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from notifications.events import EVENTS, NOTICE_TITLES
 from notifications.send_times import GATHERED_KINDS
 from reviews.choices import EXECUTION_SPECS, REQUEST_SPECS, AlarmStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
+from world.database import Ledger
+from world.receivers import Acknowledgement, Act, Arrival, Mail
 
 from .generator import HOOKED
 from .history import DeliveryAttempts, RunResult
-from .receivers import AgentNote, Arrival, PostLedger
 
 EXECUTION_ENDS = (
     "execution.succeeded",
@@ -71,27 +71,23 @@ class DeliveryFindings:
 
 
 def check_deliveries(
-    result: RunResult, book: PostLedger, traces: Path
+    result: RunResult, ledger: Ledger, traces: Path
 ) -> DeliveryFindings:
     """Check the webhooks of a quiet run."""
-    arrivals, said = book.arrivals(), book.acknowledgements()
+    arrivals, said = ledger.load(Arrival), ledger.load(Acknowledgement)
     ends, found = Counter(_ends()), DeliveryFindings()
-    _arrived(found, ends, arrivals, [w for w in said if w.agent in _hooked()])
+    _arrived(found, ends, arrivals, [word for word in said if word.agent in HOOKED])
     _alike(found, arrivals)
-    _acted(found, result, ends, book.works())
+    _acted(found, result, ends, ledger.load(Act))
     _after(found, arrivals, said, traces)
     _rows(found, arrivals)
     return found
 
 
-def _hooked() -> list[str]:
-    return [format_slug(number) for number in range(HOOKED)]
-
-
 def _ends() -> Iterator[End]:
     """Every outcome of the agents that listen, by the log."""
     rows = LogRecord.objects.filter(
-        agent__in=_hooked(), kind__in=[*EXECUTION_ENDS, *REQUEST_ENDS, GRANTED]
+        agent__in=HOOKED, kind__in=[*EXECUTION_ENDS, *REQUEST_ENDS, GRANTED]
     )
     own = Execution.objects.filter(by_agent=True)
     redeeming = set(own.values_list("proposal_id", flat=True))
@@ -111,12 +107,12 @@ def _arrived(
     found: DeliveryFindings,
     ends: Counter[End],
     arrivals: list[Arrival],
-    said: list[AgentNote],
+    said: list[Acknowledgement],
 ) -> None:
     """Each outcome has one name, under which it arrived or was acknowledged before."""
     found.ends = ends.total()
     names: dict[End, set[str]] = defaultdict(set)
-    heard: list[Arrival | AgentNote] = [a for a in arrivals if a.good and a.outcome]
+    heard: list[Arrival | Act] = [a for a in arrivals if a.good and a.outcome]
     for one in [*heard, *said]:
         names[one.proposal, one.status].add(one.outcome)
     for end in ends.keys() | names.keys():
@@ -147,7 +143,7 @@ def _acted(
     found: DeliveryFindings,
     result: RunResult,
     ends: Counter[End],
-    works: list[AgentNote],
+    works: list[Act],
 ) -> None:
     """Agents with an endpoint act on every outcome, others on what they saw."""
     done = Counter((one.proposal, one.status) for one in works)
@@ -161,7 +157,7 @@ def _acted(
 
 def _seen(result: RunResult) -> Iterator[End]:
     """The ends that agents without an endpoint waited for."""
-    listening = Proposal.objects.filter(agent__in=_hooked())
+    listening = Proposal.objects.filter(agent__in=HOOKED)
     known = set(listening.values_list("pk", flat=True))
     for proposal, status in result.history.ended.items():
         if proposal not in known:
@@ -171,7 +167,7 @@ def _seen(result: RunResult) -> Iterator[End]:
 def _after(
     found: DeliveryFindings,
     arrivals: list[Arrival],
-    said: list[AgentNote],
+    said: list[Acknowledgement],
     traces: Path,
 ) -> None:
     """No delivery begins once the gate has answered to the agent's word; one that was
@@ -228,9 +224,9 @@ class MailFindings:
     twice: int = 0
 
 
-def check_mails(book: PostLedger) -> MailFindings:
+def check_mails(ledger: Ledger) -> MailFindings:
     """Check the mails of a quiet run."""
-    found, arrived = MailFindings(), Counter(_keys(book, kinds=_kinds()))
+    found, arrived = MailFindings(), Counter(_keys(ledger, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
     notices = list(rows.filter(channel="email"))
@@ -269,8 +265,8 @@ def _kinds() -> list[tuple[str, str]]:
     return sorted(words, key=lambda one: -len(one[0]))
 
 
-def _keys(book: PostLedger, *, kinds: list[tuple[str, str]]) -> list[Key]:
-    return [_read(one.recipient, one.subject, kinds) for one in book.mails()]
+def _keys(ledger: Ledger, *, kinds: list[tuple[str, str]]) -> list[Key]:
+    return [_read(one.recipient, one.subject, kinds) for one in ledger.load(Mail)]
 
 
 def _read(recipient: str, subject: str, kinds: list[tuple[str, str]]) -> Key:
@@ -395,6 +391,6 @@ class PostFindings:
         }
 
 
-def check_post(result: RunResult, book: PostLedger, traces: Path) -> PostFindings:
+def check_post(result: RunResult, ledger: Ledger, traces: Path) -> PostFindings:
     """Check webhooks and mails of a quiet run."""
-    return PostFindings(check_deliveries(result, book, traces), check_mails(book))
+    return PostFindings(check_deliveries(result, ledger, traces), check_mails(ledger))

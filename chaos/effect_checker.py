@@ -28,13 +28,14 @@ from reviews.choices import (
     RequestStatus,
 )
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
+from world.database import Ledger
 
 from .delivery_checker import PostFindings
 from .generator import ATTEMPTS, OPERATION_KINDS, Operation, read_thread
 from .history import RunResult
 from .log_checker import LogFindings, check_log
 from .run import LATER
-from .services import CLASSES, Effect, Ledger
+from .services import CLASSES, Effect
 
 X, R = ExecutionStatus, RequestStatus
 DONE = frozenset({X.SUCCEEDED})
@@ -204,7 +205,7 @@ def check_effects(
     ends = check_ends(result.history.ended, result.history.impatient)
     found = EffectFindings(log=check_log(), ends=ends, post=post)
     _lost(found, result, operations)
-    _effects(found, ledger.effects())
+    _effects(found, ledger.load(Effect))
     _outbox(found)
     return found
 
@@ -317,9 +318,7 @@ def _problem(execution: Execution, effect: Effect) -> str:
         return "the stored bytes have another hash"
     if grant.action_hash != revision.action_hash:
         return "the grant is for another action"
-    if json.dumps(revision.args, sort_keys=True) != json.dumps(
-        effect.args, sort_keys=True
-    ):
+    if json.dumps(revision.args, sort_keys=True) != effect.args:
         return "done with other arguments"
     request = ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
     if request is None:

@@ -23,7 +23,7 @@ from .history import ENDS, RunResult
 from .options import LADDER, LEASE_S, SWEEP_S, Options
 from .recovery_times import Recovery
 from .run import PENDING
-from .services import CLASSES, Ledger
+from .services import CLASSES, count_answers
 
 FEW = 3  # trials that bound nothing
 
@@ -119,7 +119,6 @@ def compile_figures(
     options: Options,
     result: RunResult,
     found: EffectFindings,
-    ledger: Ledger,
 ) -> Figures:
     """Compile the figures of a run that has been checked."""
     recovered = recovery_times.list_recoveries(result, cluster.traces)
@@ -130,7 +129,7 @@ def compile_figures(
         command=options.command,
         seed=options.seed,
         short=options.short,
-        cluster=cluster.told,
+        cluster=cluster.description,
         seconds=result.ended - result.began,
         loaded=result.loaded - result.began,
         requests=options.requests,
@@ -166,7 +165,7 @@ def compile_figures(
             "accepted": len(found.log.stale_written),
         },
         restarts=result.restarts,
-        services=ledger.calls(),
+        services=count_answers(cluster.ledger),
         counts=dict(result.history.counts),
         given_up=found.given_up,
         belied=found.belied,

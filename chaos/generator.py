@@ -8,25 +8,28 @@ that agents perform themselves.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import keys as agents_keys
-from agents.models import Agent
 from agents.webhooks import endpoints
-from bench.seed import DECIDING, Cast, activate_policy, add_cast, format_slug
-from bench.seed import register_agent as seed_agent
 from reviews.people import preferences
-from reviews.people import tokens as people_tokens
 from reviews.people.preferences import NotificationPreferences
+from world.cast import (
+    DECIDERS,
+    activate_policy,
+    add_cast,
+    create_tokens,
+    issue_keys,
+    register_agents,
+)
+from world.receivers import Listener
 
 from .options import Options
-from .receivers import Listener
 
-AGENTS = 8
-HOOKED = 4  # of them, the first ones, hear of outcomes by post
-CALLS = 2  # the one of these that says by a call of the gate that it has an outcome
+AGENTS = tuple(f"agent-{number}" for number in range(8))
+HOOKED = AGENTS[:4]  # hear of outcomes by post
+CALLS = AGENTS[2]  # the one of these that says by a call of the gate that it has one
 FROM_DRIVER = 3  # from this one on, agents also say so when they see the end themselves
 MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mails
 
@@ -47,7 +50,7 @@ class Participants:
                 secret,
                 self.keys[agent],
                 " ".join(gate),
-                "call" if agent == format_slug(CALLS) else "answer",
+                "call" if agent == CALLS else "answer",
             )
             for agent, secret in self.secrets.items()
         ]
@@ -56,30 +59,17 @@ class Participants:
 def create_participants(document: dict[str, Any], hooks: str) -> Participants:
     """Make a gate that is ready for operations; `hooks` is the agents' servers' URL."""
     cast = add_cast()
-    for name in DECIDING:
-        asked = NotificationPreferences(per_hour=MAILS_AN_HOUR)
-        preferences.save_preferences(person=cast[name], notifications=asked)
+    chosen = NotificationPreferences(per_hour=MAILS_AN_HOUR)
+    for name in DECIDERS:
+        preferences.save_preferences(person=cast[name], notifications=chosen)
     activate_policy(document, cast)
-    agents = [
-        seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
-    ]
-    return Participants(
-        {
-            agent.slug: agents_keys.issue_key(agent=agent, by=cast["owen"])
-            for agent in agents
-        },
-        {
-            name: people_tokens.create_token(person=cast[name], name="chaos")
-            for name in DECIDING
-        },
-        {agent.slug: _endpoint(agent, hooks, cast) for agent in agents[:HOOKED]},
-    )
-
-
-def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
-    """Register an endpoint, and return its secret."""
-    url = f"{hooks}/{agent.slug}"
-    return endpoints.register_endpoint(agent=agent, url=url, by=cast["owen"])[1]
+    agents = register_agents(AGENTS, cast, list(document["tools"]))
+    secrets = {}
+    for slug in HOOKED:
+        _, secrets[slug] = endpoints.register_endpoint(
+            agent=agents[slug], url=f"{hooks}/{slug}", by=cast["owen"]
+        )
+    return Participants(issue_keys(agents, cast), create_tokens(cast), secrets)
 
 
 # kind -> (tool, how many of a hundred). What becomes of one is in its kind alone, which
@@ -132,13 +122,13 @@ class Operation:
 
     @property
     def args(self) -> dict[str, str]:
-        made = {
+        note = {"note": NOTES[self.kind]} if self.kind in NOTES else {}
+        return {
             "customer": f"C-{self.number % ALIKE}",
             "amount": f"{10 + self.number % 90}.00",
             "currency": "USD",
+            **note,
         }
-        note = NOTES.get(self.kind)
-        return made | ({"note": note} if note else {})
 
 
 def read_thread(thread: str) -> tuple[int, str]:
@@ -147,31 +137,25 @@ def read_thread(thread: str) -> tuple[int, str]:
     return int(number.removeprefix("c")), kind
 
 
-def generate_operations(options: Options, agents: int) -> list[Operation]:
+def generate_operations(options: Options) -> list[Operation]:
     """Draw as many operations as the options say, in the order in which they come."""
     drawn = random.Random(options.seed)  # noqa: S311 - to be drawn again
-    made: list[Operation] = []
-    every = iter(_all_kinds(drawn))
-    while len(made) < options.requests:
-        number = len(made)
+    operations: list[Operation] = []
+    kinds = list(OPERATION_KINDS)  # each once, so that none is missing from a short run
+    drawn.shuffle(kinds)
+    while len(operations) < options.requests:
+        number = len(operations)
         at = number * options.seconds / options.requests
-        kind = next(every, "") or _kind(drawn, at, options)
-        agent = drawn.randrange(agents)
+        kind = kinds.pop(0) if kinds else _draw_kind(drawn, at, options)
+        agent = drawn.randrange(len(AGENTS))
         more = drawn.randint(*IN_A_BATCH) if kind == "batch" else 1
         group = f"g-{number}" if kind == "batch" else ""
         for place in range(min(more, options.requests - number)):
-            made.append(Operation(number + place, kind, at, agent, group))
-    return made
+            operations.append(Operation(number + place, kind, at, agent, group))
+    return operations
 
 
-def _all_kinds(drawn: random.Random) -> Iterator[str]:
-    """Each kind once, so that none is missing from a short run."""
-    kinds = list(OPERATION_KINDS)
-    drawn.shuffle(kinds)
-    yield from kinds
-
-
-def _kind(drawn: random.Random, at: float, options: Options) -> str:
+def _draw_kind(drawn: random.Random, at: float, options: Options) -> str:
     weights = [weight for _, weight in OPERATION_KINDS.values()]
     kind = drawn.choices(list(OPERATION_KINDS), weights)[0]
     # It ends a minute later, and nobody wants to wait for the last one.

@@ -26,14 +26,16 @@ from hitl.environment import ROOT
 from hitl.local.layout import InstallationError
 from reviews.models import Alarm
 from tests.guards import SHARED
-from tests.retail import actors, checks, policy, tasks
-from tests.retail.actors import Agent, Ask, Reviewer, Send, dealt
+from tests.retail import checks, policy, tasks
 from tests.retail.books import Books
-from tests.retail.report import told
-from tests.retail.run import Played, house
+from tests.retail.report import describe_run
+from tests.retail.run import Played, collect, deal, prepare_gate
 from tests.retail.tasks import Call
+from world import people as world_people
+from world.agents import Agent, Ask
+from world.people import Reviewer, Send
 
-from .agents import Connections
+from .agents import Gates
 from .cluster import STEP_S, Cluster, start_processes
 from .generator import ATTEMPTS
 from .history import History
@@ -50,7 +52,7 @@ from .run import (
 
 WAIT_S = 15  # of one held call: whom it was asked of may be frozen
 # A verdict whose answer was lost is said again, and was counted the first time.
-LOST_RACE = actors.LOST_RACE | {"decided"}
+LOST_RACE = world_people.LOST_RACE | {"decided"}
 
 
 @dataclass
@@ -73,11 +75,6 @@ class Cast:
         self.threads = [
             self._start(agent.name, partial(self._work, agent)) for agent in self.agents
         ]
-
-    @property
-    def made(self) -> int:
-        """How many proposals the gate has taken."""
-        return len(self.history.answered)
 
     @property
     def working(self) -> bool:
@@ -116,12 +113,12 @@ def create_cast(
     token: str,
 ) -> Cast:
     """Agents by their keys, and a reviewer who approves everything."""
-    history, work = History(), dealt(calls)
+    history, work = History(), deal(calls)
     gap = options.seconds / len(calls)
     agents = [
         Agent(
             name,
-            _asking(Connections(addresses, [key], history), name),
+            _build_ask(Gates(addresses, history, [key]), name),
             _paced(work[name], gap),
             wait_s=WAIT_S,
         )
@@ -129,7 +126,7 @@ def create_cast(
     ]
     desk = DeskUser("rita", token, addresses, history, threading.Event())
     reviewer = Reviewer(
-        _sending(desk), calls, lambda _: False, desk.stopping, LOST_RACE
+        _build_send(desk), calls, lambda _: False, desk.stopping, LOST_RACE
     )
     return Cast(calls, agents, reviewer, history)
 
@@ -143,24 +140,24 @@ def _paced(calls: Iterable[Call], gap: float) -> Iterator[Call]:
         yield call
 
 
-def _asking(hand: Connections, name: str) -> Ask:
-    def ask(wanted: Callable[[Gate], Proposal]) -> Proposal:
-        answer = hand.ask("retail", name, 0, wanted)
-        hand.history.answered[answer.id] = name
+def _build_ask(gates: Gates, name: str) -> Ask:
+    def ask(call: Callable[[Gate], Proposal]) -> Proposal:
+        answer = gates.ask_as(0, "retail", name, call)
+        gates.history.answered[answer.id] = name
         if answer.final:
-            hand.history.ended[answer.id] = answer.status
+            gates.history.ended[answer.id] = answer.status
         return answer
 
     return ask
 
 
-def _sending(desk: DeskUser) -> Send:
+def _build_send(desk: DeskUser) -> Send:
     """Until somebody answers, and be it a refusal."""
 
-    def send(method: str, path: str, **said: Any) -> httpx2.Response:
+    def send(method: str, path: str, **body: Any) -> httpx2.Response:
         while True:
             try:
-                return desk.api(method, path, **said)
+                return desk.api(method, path, **body)
             except httpx2.HTTPStatusError as error:
                 if error.response.status_code < 500:
                     return error.response
@@ -201,13 +198,7 @@ class RetailResult:
     @property
     def played(self) -> Played:
         """As the checks of the retail run want it."""
-        agents, people = self.people.agents, self.people
-        return Played(
-            {number: one for agent in agents for number, one in agent.answers.items()},
-            [],
-            people.ended - people.began,
-            [wait for agent in agents for wait in agent.seconds],
-        )
+        return collect(self.people.agents, [], self.people.ended - self.people.began)
 
 
 @dataclass
@@ -225,15 +216,16 @@ class RetailTest:
         return chosen + tasks.beside(self.data, chosen)
 
     @property
-    def books(self) -> Books:
-        return Books(self.cluster.here.state / "store.sqlite", {})
+    def file(self) -> Path:
+        """The store's books."""
+        return self.cluster.here.state / "store.sqlite"
 
     def play(self) -> RetailResult:
         """Everybody works until every call is settled, and faults fall all the while.
         Call it from the main thread."""
         prepare_database(self.live)
         document = policy.document(self.data, self.cluster.provider, retry=RETRY)
-        keys, token = house(document)
+        keys, token = prepare_gate(document)
         connections.close_all()
         self.live.say("starting processes")
         start_processes(self.cluster, self._store())
@@ -257,7 +249,7 @@ class RetailTest:
     def _store(self) -> list[str]:
         """The service and its arguments."""
         at = f"{self.cluster.outside}:{self.cluster.provider_port}"
-        return ["tests.retail.service", at, str(self.books.file), str(self.data)]
+        return ["tests.retail.service", at, str(self.file), str(self.data)]
 
     def _going(self, result: RetailResult) -> bool:
         """Until all is settled and no kind is missing; on a slow machine the rest is
@@ -291,7 +283,7 @@ def run_test(cluster: Cluster, options: Options) -> int:
     for line in wrong:
         live.say(f"BROKEN {line}")
     if not wrong:
-        live.say(f"retail, {_told(retail, result)}")
+        live.say(f"retail, {_describe(retail, result)}")
     cluster.keep_logs(LOGS, broken=bool(wrong))
     return 1 if wrong else 0
 
@@ -314,7 +306,7 @@ def _checks(
     retail: RetailTest, played: Played
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """All that is looked at after a run without faults."""
-    expected, books = tasks.world(retail.data), retail.books
+    expected, books = tasks.world(retail.data), Books(retail.file, {})
     done = tasks.run_directly(expected, retail.calls, lambda _: False)
     yield "answers", partial(checks.check_answers, retail.calls, done, played)
     yield "store", partial(checks.check_store, expected, books)
@@ -323,12 +315,14 @@ def _checks(
     yield "alarms", checks.check_alarms
 
 
-def _told(retail: RetailTest, result: RetailResult) -> str:
+def _describe(retail: RetailTest, result: RetailResult) -> str:
     kinds = Counter(fault.kind for fault in result.nemesis.faults)
     by_kind = ", ".join(
         f"{kinds[kind]} x {kind}" for kind in FAULT_KINDS if kinds[kind]
     )
     alarms = f"{Alarm.objects.count()} alarms of late successes"
     struck = f"{sum(kinds.values())} faults ({by_kind}), {alarms}"
-    line = told("under faults", retail.calls, result.played, retail.books, struck)
+    line = describe_run(
+        "under faults", retail.calls, result.played, Books(retail.file, {}), struck
+    )
     return f"{line}; {retail.options.command}"

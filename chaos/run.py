@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import psycopg
 from django.conf import settings
@@ -23,6 +22,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from reviews.choices import IN_FLIGHT_SQL
+from world.receivers import MailServer
 
 from . import generator
 from .agents import Driver
@@ -31,8 +31,6 @@ from .history import History, RunResult
 from .nemesis import Nemesis
 from .options import Options
 from .people import DeskUser, Reviewer, Supervisor
-from .receivers import MailServer, PostLedger
-from .services import Ledger
 
 EVERY_S = {True: 0.5, False: 10.0}
 WIDTH = 100
@@ -49,9 +47,6 @@ class Workload(Protocol):
 
     @property
     def began(self) -> float: ...
-
-    @property
-    def made(self) -> int: ...
 
 
 @dataclass
@@ -87,12 +82,13 @@ class Progress:
         assert self.driver is not None
         assert self.nemesis is not None
         gone = max(now - self.driver.began, 0.1)
-        made, ended = self.driver.made, len(self.driver.history.ended)
+        history = self.driver.history
+        taken = len(history.answered)
         kinds = Counter(fault.kind for fault in self.nemesis.faults)
         struck = " ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
         return (
-            f"{gone:6.0f} s  {made}/{len(self.driver.operations)} asked  "
-            f"{ended} ended  {made / gone:.1f}/s  "
+            f"{gone:6.0f} s  {taken}/{len(self.driver.operations)} asked  "
+            f"{len(history.ended)} ended  {taken / gone:.1f}/s  "
             f"{sum(kinds.values())} faults: {struck}"
         )
 
@@ -148,10 +144,10 @@ def _count_pending(before: dict[str, int]) -> dict[str, int]:
     """Count what is pending; the last counts when the database does not answer."""
     try:
         with psycopg.connect(settings.COUNTERSEAL.database_url) as connection:
-            found = connection.execute(f"SELECT {_COUNTS}").fetchone()
+            counted = connection.execute(f"SELECT {_COUNTS}").fetchone()
     except psycopg.OperationalError:
         return before
-    counts = zip(PENDING, found or (), strict=True)
+    counts = zip(PENDING, counted or (), strict=True)
     return {what: count for what, count in counts if count}
 
 
@@ -165,13 +161,15 @@ def run_workload(cluster: Cluster, options: Options, live: Progress) -> RunResul
         generator.build_policy(cluster.provider), f"{cluster.provider}/hooks"
     )
     connections.close_all()
-    book = _post(cluster, people)
+    _open_mailboxes(cluster, people)
     live.say("starting processes")
     start_processes(cluster)
     history, stopping = History(), threading.Event()
     keys = list(people.keys.values())
-    asked = generator.generate_operations(options, len(keys))
-    driver = Driver(asked, cluster.addresses, keys, cluster.provider, history, book)
+    operations = generator.generate_operations(options)
+    driver = Driver(
+        operations, cluster.addresses, keys, cluster.provider, history, cluster.ledger
+    )
     desks = _desks(cluster, people, driver, stopping)
     nemesis, began = Nemesis(cluster, options), time.time()
     live.begin(driver, nemesis)
@@ -193,15 +191,14 @@ def run_workload(cluster: Cluster, options: Options, live: Progress) -> RunResul
     )
 
 
-def _post(cluster: Cluster, people: generator.Participants) -> PostLedger:
+def _open_mailboxes(cluster: Cluster, people: generator.Participants) -> None:
     """Agents' servers that will know their secrets, and a mail server that is up: it is
     named in the environment that the processes get."""
-    book = PostLedger(cluster.ledger)
-    book.listen(people.listeners(cluster.addresses))
-    mailbox = MailServer(urlsplit(cluster.provider).hostname or "", book)
-    mailbox.open()
-    os.environ["MAIL_URL"] = mailbox.url
-    return book
+    for listener in people.listeners(cluster.addresses):
+        cluster.ledger.add(listener)
+    mail_server = MailServer(cluster.outside, cluster.ledger)
+    mail_server.open()
+    os.environ["MAIL_URL"] = mail_server.url
 
 
 def _desks(
@@ -222,7 +219,7 @@ def _desks(
     return [
         Reviewer(**common("rita"), place=0, failed=driver.failed),
         Reviewer(**common("tom"), place=1, failed=driver.failed),
-        Supervisor(**common("sue"), ledger=Ledger(cluster.ledger)),
+        Supervisor(**common("sue"), ledger=cluster.ledger),
         Supervisor(**common("sam")),
     ]
 

@@ -3,7 +3,7 @@
     POST /<tool>            the effect, in the way of the tool's class
     POST /<tool>/look-up    what became of a key
     POST /own/<tool>        the same for an agent that performs its effect itself
-    POST /hooks/<agent>     a webhook to an agent's server (chaos/receivers.py)
+    POST /hooks/<agent>     a webhook to an agent's server (world/receivers.py)
 
 A keyed service does a key once. A queryable one does what it is told as often as it is
 told, but not for a fence older than one it knows: between our last look at the lease
@@ -12,144 +12,65 @@ always.
 Some calls get no answer, or a late one: before or after the effect.
 
 The ledger is what the services really did, in one SQLite file that survives every
-fault. An effect is a row; nothing in the file stops a key from being there twice, only
-the services' own ways do.
+fault. Nothing in the file stops a key from being there twice, only the services' own
+ways do.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sqlite3
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
-
-from .receivers import PostLedger, WebhookReceiver
-
-SCHEMA = """
-    CREATE TABLE IF NOT EXISTS effect (
-        id INTEGER PRIMARY KEY, at REAL, tool TEXT, key TEXT, execution TEXT,
-        fence INTEGER, args TEXT
-    );
-    CREATE TABLE IF NOT EXISTS call (
-        id INTEGER PRIMARY KEY, at REAL, what TEXT, tool TEXT, key TEXT, fence INTEGER,
-        answer TEXT
-    );
-    CREATE INDEX IF NOT EXISTS effect_by_key ON effect (key);
-    CREATE INDEX IF NOT EXISTS call_by_key ON call (key);
-"""
+from world.database import Ledger
+from world.receivers import WebhookReceiver
+from world.services import (
+    SECRET,
+    Answer,
+    Refusal,
+    Service,
+    ServiceHandler,
+    draw_mishap,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCall:
-    """One call of a service, as the gate or an agent sent it."""
-
-    tool: str
-    key: str
-    execution: str
-    fence: int
-    args: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Effect:
-    """Something that happened, once for each row."""
+    """Something that happened, once for each row. `args` is JSON with sorted keys."""
 
     at: float
     tool: str
     key: str
     execution: str
     fence: int
-    args: dict[str, Any]
+    args: str
 
 
-class Ledger:
-    """One writer at a time; every call is on the disk before it is answered."""
+@dataclass(frozen=True)
+class ServiceCall:
+    """One call of a service by the gate or an agent, to `do` or to `look`, and what the
+    service said."""
 
-    def __init__(self, file: Path) -> None:
-        self._lock = threading.Lock()
-        self._db = sqlite3.connect(file, timeout=30, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.executescript(SCHEMA)
-
-    def times_asked(self, key: str) -> int:
-        """How often the effect of this key was asked for, refusals included."""
-        return self._count(
-            "SELECT count(*) FROM call WHERE key = ? AND what = 'do'", key
-        )
-
-    def happened(self, key: str) -> int:
-        return self._count("SELECT count(*) FROM effect WHERE key = ?", key)
-
-    def happened_of(self, execution: str) -> bool:
-        """What the service's books say of one of the gate's executions."""
-        query = "SELECT count(*) FROM effect WHERE execution = ?"
-        return bool(self._count(query, execution))
-
-    def newest_fence(self, key: str) -> int:
-        return self._count("SELECT max(fence) FROM call WHERE key = ?", key)
-
-    def _count(self, query: str, key: str) -> int:
-        with self._lock:
-            return int(self._db.execute(query, [key]).fetchone()[0] or 0)
-
-    def do(self, asked: ServiceCall) -> None:
-        """It happens now."""
-        with self._lock, self._db as db:
-            db.execute(
-                "INSERT INTO effect (at, tool, key, execution, fence, args)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    time.time(),
-                    asked.tool,
-                    asked.key,
-                    asked.execution,
-                    asked.fence,
-                    json.dumps(dict(asked.args), sort_keys=True),
-                ],
-            )
-
-    def note(self, what: str, asked: ServiceCall, answer: str) -> None:
-        """That the service was called, and what it said."""
-        with self._lock, self._db as db:
-            db.execute(
-                "INSERT INTO call (at, what, tool, key, fence, answer)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                [time.time(), what, asked.tool, asked.key, asked.fence, answer],
-            )
-
-    def effects(self) -> list[Effect]:
-        """Everything that happened, in order."""
-        rows = self._db.execute(
-            "SELECT at, tool, key, execution, fence, args FROM effect ORDER BY id"
-        )
-        return [
-            Effect(at, tool, key, execution, fence, json.loads(args))
-            for at, tool, key, execution, fence, args in rows
-        ]
-
-    def calls(self) -> dict[str, int]:
-        """How often the services were called, by what for and what they said."""
-        rows = self._db.execute(
-            "SELECT what || ' ' || answer, count(*) FROM call GROUP BY 1 ORDER BY 1"
-        )
-        return dict(rows.fetchall())
-
-    def close(self) -> None:
-        self._db.close()
+    at: float
+    what: str
+    key: str
+    fence: int
+    answer: str
 
 
-SECRET = "COUNTERSEAL_WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+def count_answers(ledger: Ledger) -> dict[str, int]:
+    """How often the services were called, by what for and what they said."""
+    calls = Counter(f"{call.what} {call.answer}" for call in ledger.load(ServiceCall))
+    return dict(sorted(calls.items()))
+
+
 CLASSES = {
     "note": "keyed",
     "tag": "queryable",
@@ -161,147 +82,112 @@ CLASSES = {
     "wipe": "keyed",
 }
 # Of a thousand first calls of a key, how many end so.
-NO_ANSWER_BEFORE, NO_ANSWER_AFTER, LATE = 15, 30, 50
+MISHAPS = {15: "lost", 30: "unsaid", 50: "late"}
 LATE_S = 1.3  # more than the gate waits
 BUSY_S = 0.01  # what an effect takes
 
 
-class Server(ThreadingHTTPServer):
-    """Threads, one ledger, one secret."""
+class Provider(Service):
+    """All services, with one ledger, and the agents' servers."""
 
-    daemon_threads = True
-    request_queue_size = 64
-
-    def __init__(
-        self, address: str, ledger: Ledger, secret: str, hooks: WebhookReceiver
-    ) -> None:
-        host, _, port = address.rpartition(":")
-        super().__init__((host, int(port)), Handler)
+    def __init__(self, address: str, ledger: Ledger, secret: str) -> None:
+        super().__init__(address, ProviderHandler, secret)
         self.ledger = ledger
-        self.webhook = Webhook(secret)
-        self.hooks = hooks
+        self.hooks = WebhookReceiver(ledger)
         self.locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Callers are killed here all the time."""
 
-
-class Handler(BaseHTTPRequestHandler):
+class ProviderHandler(ServiceHandler):
     """The calls above."""
 
-    server: Server
+    server: Provider
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = self.read_body()
         first, _, rest = self.path.strip("/").partition("/")
         if first == "hooks":
-            return self._hear(rest, raw)
-        own = first == "own"
-        if not own and not self._signed(raw):
-            return self._answer(401, {"code": "bad_signature"})
-        asked = _asked(json.loads(raw), rest if own else first)
-        with self.server.locks[asked.key]:  # one key is one row of theirs
-            found = self._look(asked) if rest == "look-up" else self._do(asked)
-        if found is None:
-            self.close_connection = True
-            return None
-        return self._answer(200, found)
+            self._hear(rest, body)
+        elif first != "own" and not self.is_signed(body):
+            self.answer(401, {"code": "bad_signature"})
+        else:
+            self._serve(first, rest, json.loads(body))
 
-    def _hear(self, agent: str, raw: bytes) -> None:
+    def _hear(self, agent: str, body: bytes) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.server.hooks.hear(agent, headers, raw)
+        answer = self.server.hooks.hear(agent, headers, body)
         if answer.status is None:
-            self.close_connection = True
-            return
-        self._answer(answer.status, {}, **answer.headers)
+            self.hang_up()
+        else:
+            self.answer(answer.status, {}, **answer.headers)
 
-    def _signed(self, raw: bytes) -> bool:
-        try:
-            self.server.webhook.verify(raw, dict(self.headers), json_parse=False)
-        except (WebhookVerificationError, ValueError):
-            return False
-        return True
+    def _serve(self, first: str, rest: str, payload: dict[str, Any]) -> None:
+        effect = build_effect(rest if first == "own" else first, payload)
+        with self.server.locks[effect.key]:  # one key is one row of theirs
+            answer = self._look(effect) if rest == "look-up" else self._do(effect)
+        if answer is None:
+            self.hang_up()
+        else:
+            self.answer(200, answer)
 
-    def _look(self, asked: ServiceCall) -> dict[str, Any]:
-        found = bool(self.server.ledger.happened(asked.key))
-        self.server.ledger.note("look", asked, "found" if found else "not found")
-        if found:
+    def _look(self, effect: Effect) -> Answer:
+        happened = bool(self.server.ledger.load(Effect, key=effect.key))
+        self._note("look", effect, "found" if happened else "not found")
+        if happened:
             return {"status": "succeeded", "result": {"seen": True}}
         return {"status": "not_found"}
 
-    def _do(self, asked: ServiceCall) -> dict[str, Any] | None:
+    def _do(self, effect: Effect) -> Answer | None:
         """The effect, or not; None is no answer."""
-        ledger = self.server.ledger
-        mishap = _mishap(asked, ledger.times_asked(asked.key))
+        before = self.server.ledger.load(ServiceCall, key=effect.key)
+        times = sum(call.what == "do" for call in before)
+        note = json.loads(effect.args).get("note")
+        mishap = "" if times or note else draw_mishap(effect.key, MISHAPS)
         if mishap == "lost":
-            ledger.note("do", asked, "lost before")
+            self._note("do", effect, "lost before")
             return None
-        answer = self._perform(asked)
-        ledger.note("do", asked, mishap or str(answer["status"]))
+        try:
+            if note == "decline" or (note == "decline once" and not times):
+                raise Refusal("declined", "not done")
+            newest = max((call.fence for call in before), default=0)
+            answer = self._perform(effect, newest)
+        except Refusal as refusal:
+            answer = refusal.answer
+        self._note("do", effect, mishap or str(answer["status"]))
         if mishap == "late":
             time.sleep(LATE_S)
         return None if mishap == "unsaid" else answer
 
-    def _perform(self, asked: ServiceCall) -> dict[str, Any]:
-        ledger, way = self.server.ledger, CLASSES[asked.tool]
-        if _declines(asked, ledger.times_asked(asked.key)):
-            return _failed("declined")
-        if way == "queryable" and asked.fence < ledger.newest_fence(asked.key):
-            return _failed("old_fence")
-        if way != "keyed" or not ledger.happened(asked.key):
+    def _perform(self, effect: Effect, newest_fence: int) -> Answer:
+        """Raises Refusal."""
+        way = CLASSES[effect.tool]
+        if way == "queryable" and effect.fence < newest_fence:
+            raise Refusal("old_fence", "not done")
+        if way != "keyed" or not self.server.ledger.load(Effect, key=effect.key):
             time.sleep(BUSY_S)
-            ledger.do(asked)
-        return {"status": "succeeded", "result": {"reference": asked.key[:16]}}
+            self.server.ledger.add(replace(effect, at=time.time()))
+        return {"status": "succeeded", "result": {"reference": effect.key[:16]}}
 
-    def _answer(self, status: int, body: dict[str, Any], **more: str) -> None:
-        raw = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        for name, value in more.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_: Any) -> None:
-        """Quiet."""
+    def _note(self, what: str, effect: Effect, answer: str) -> None:
+        """That the service was called, and what it said."""
+        call = ServiceCall(time.time(), what, effect.key, effect.fence, answer)
+        self.server.ledger.add(call)
 
 
-def _asked(said: dict[str, Any], tool: str) -> ServiceCall:
-    return ServiceCall(
+def build_effect(tool: str, payload: Mapping[str, Any]) -> Effect:
+    """The effect that a call asks for."""
+    return Effect(
+        time.time(),
         tool,
-        said["idempotency_key"],
-        said.get("execution", ""),
-        int(said.get("fence", 0)),
-        said.get("args", {}),
+        payload["idempotency_key"],
+        payload.get("execution", ""),
+        int(payload.get("fence", 0)),
+        json.dumps(payload.get("args", {}), sort_keys=True),
     )
-
-
-def _failed(code: str) -> dict[str, Any]:
-    return {"status": "failed", "error": {"code": code, "detail": "not done"}}
-
-
-def _declines(asked: ServiceCall, before: int) -> bool:
-    note = asked.args.get("note")
-    return note == "decline" or (note == "decline once" and before == 0)
-
-
-def _mishap(asked: ServiceCall, before: int) -> str:
-    """What goes wrong with the first call of a key; the same whenever it is run."""
-    if before or asked.args.get("note"):
-        return ""
-    drawn = int(hashlib.sha256(asked.key.encode()).hexdigest()[:8], 16) % 1000
-    if drawn < NO_ANSWER_BEFORE:
-        return "lost"
-    if drawn < NO_ANSWER_AFTER:
-        return "unsaid"
-    return "late" if drawn < LATE else ""
 
 
 def main(address: str, file: str) -> None:
     """Serve until killed; a ledger that is there is carried on with."""
-    hooks = WebhookReceiver(PostLedger(Path(file)))
-    Server(address, Ledger(Path(file)), os.environ[SECRET], hooks).serve_forever()
+    Provider(address, Ledger(Path(file)), os.environ[SECRET]).serve_forever()
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ from tests import prove
 from . import delivery_checker, effect_checker, report
 from .cluster import Cluster
 from .figures import Claim, Figures, compile_figures
-from .generator import AGENTS, generate_operations
+from .generator import generate_operations
 from .options import Options
-from .receivers import PostLedger
 from .run import Progress, run_workload
-from .services import Ledger
 
 BY = "make chaos"  # who measured it, in docs/proof.md
 # The claims that stand in docs/proof.md, by their first word.
@@ -27,14 +25,11 @@ def run_test(cluster: Cluster, options: Options) -> int:
     live.say(f"chaos: {options.requests:,} requests, seed {options.seed}")
     result = run_workload(cluster, options, live)
     live.say("checking")
-    ledger, book = Ledger(cluster.ledger), PostLedger(cluster.ledger)
-    came = delivery_checker.check_post(result, book, cluster.traces)
-    book.close()
-    found = effect_checker.check_effects(
-        result, generate_operations(options, AGENTS), ledger, came
+    post = delivery_checker.check_post(result, cluster.ledger, cluster.traces)
+    findings = effect_checker.check_effects(
+        result, generate_operations(options), cluster.ledger, post
     )
-    made = compile_figures(cluster, options, result, found, ledger)
-    ledger.close()
+    made = compile_figures(cluster, options, result, findings)
     _keep(cluster, made)
     live.say(report.format_table(made))
     live.say(f"    {FOLDER / 'report.html'}")

@@ -25,11 +25,12 @@ from agents.models import Agent
 from hitl.local.keys import replace_key
 from journal import ids
 from journal.errors import InvalidAgentKey
-from policies import active, versions
+from policies import active
 from policies.choices import Role
 from policies.documents import parse_document
 from policies.models import Person, PolicyVersion, Queue
 from reviews.people import tokens
+from world.cast import put_in_force
 
 POLICY = Path(__file__).with_name("policy.yaml")
 TOOLS = tuple(yaml.safe_load(POLICY.read_text("utf-8"))["tools"])
@@ -113,13 +114,12 @@ def _ensure_policy(people: People, store_url: str, ours: int | None) -> int | No
         return current.number
     if current is not None and current.number != ours:
         return None
-    draft = versions.save_draft(
-        text_or_mapping=text, author=people["administrator"], variables=variables
-    )
-    versions.prepare_queues(names=draft.document["queues"])
-    _admit_deciders(people)
-    return versions.activate_version(
-        version_id=draft.pk, by=people["administrator2"]
+    return put_in_force(
+        text,
+        people["administrator"],
+        people["administrator2"],
+        admit=lambda: _admit_deciders(people),
+        variables=variables,
     ).number
 
 

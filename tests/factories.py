@@ -30,22 +30,13 @@ from reviews.choices import Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.models import ApprovalRequest, Execution, Proposal
+from world.cast import DECIDERS, LOGINS, put_in_force
 
 POLICY = Path(__file__).parent / "policy.yaml"
 LOOPBACK = ip_network("127.0.0.1/32")
 PASSWORD = "correct horse battery"
-CAST = {
-    "rita": Role.REVIEWER,
-    "tom": Role.REVIEWER,
-    "sue": Role.SUPERVISOR,
-    "sam": Role.SUPERVISOR,
-    "adam": Role.ADMINISTRATOR,
-    "alma": Role.ADMINISTRATOR,
-    "otto": Role.AUDITOR,
-    "owen": Role.OWNER,
-}
+CAST = {**LOGINS, "otto": Role.AUDITOR}
 TOOL_COLUMNS = ("name", "version", "definition", "digest", "risk", "execution_class")
-DECIDERS = ("rita", "tom", "sue", "sam")
 _numbers = itertools.count(1)
 
 
@@ -64,17 +55,17 @@ def cast() -> dict[str, Person]:
 
 def person(name: str, role: Role, **fields: Any) -> Person:
     """Someone with a role, an address and the tests' password."""
-    found = _newcomer(name, password=make_password(PASSWORD), **fields)
-    found.save()
-    found.groups.add(_groups()[role])
-    return found
+    newcomer = _newcomer(name, password=make_password(PASSWORD), **fields)
+    newcomer.save()
+    newcomer.groups.add(_groups()[role])
+    return newcomer
 
 
 def admitted(name: str, role: Role, **fields: Any) -> Person:
     """Someone who decides in every queue there is, beside the cast."""
-    found = person(name, role, **fields)
-    _admit([found])
-    return found
+    newcomer = person(name, role, **fields)
+    _admit([newcomer])
+    return newcomer
 
 
 def _newcomer(name: str, **fields: Any) -> Person:
@@ -97,14 +88,13 @@ def policy(
     people: dict[str, Person], document: Any = None, **variables: str
 ) -> PolicyVersion:
     """An active policy, everyone who decides admitted to each of its queues."""
-    draft = versions.save_draft(
-        text_or_mapping=document or _document(),
-        author=people["adam"],
+    return put_in_force(
+        document or _document(),
+        people["adam"],
+        people["alma"],
+        admit=lambda: _admit([people[name] for name in DECIDERS]),
         variables=variables,
     )
-    versions.prepare_queues(names=draft.document["queues"])
-    _admit([people[name] for name in DECIDERS])
-    return versions.activate_version(version_id=draft.pk, by=people["alma"])
 
 
 @dataclass(frozen=True)
@@ -166,8 +156,8 @@ def _admit(people: Sequence[Person], queues: Sequence[Queue] = ()) -> None:
     """To every queue there is."""
     decide = Permission.objects.get(codename="decide", content_type__model="queue")
     admitted = [
-        QueueUserPermission(user=one, permission=decide, content_object=queue)
-        for one in people
+        QueueUserPermission(user=person, permission=decide, content_object=queue)
+        for person in people
         for queue in queues or Queue.objects.all()
     ]
     QueueUserPermission.objects.bulk_create(admitted, ignore_conflicts=True)
@@ -283,9 +273,10 @@ def said(
     return plain if "step_up" in fields else proved(plain)
 
 
-def proved(said: VerdictSubmission, method: str = "password") -> VerdictSubmission:
+def proved(verdict: VerdictSubmission, method: str = "password") -> VerdictSubmission:
     """The same verdict, by somebody who just proved to be themselves for it."""
-    return replace(said, step_up=StepUpProof(method, clock.now(), said.bound.digest))
+    proof = StepUpProof(method, clock.now(), verdict.bound.digest)
+    return replace(verdict, step_up=proof)
 
 
 def decide(
@@ -316,12 +307,12 @@ def window_over(request: ApprovalRequest) -> None:
 
 def count_of(text: str) -> int:
     """How many rows of any table hold a text, in any column."""
-    found = 0
+    count = 0
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
             cursor.execute(
                 f'SELECT count(*) FROM "{table}" AS r WHERE r::text LIKE %s',
                 [f"%{text}%"],
             )
-            found += cursor.fetchone()[0]
-    return found
+            count += cursor.fetchone()[0]
+    return count

@@ -24,6 +24,7 @@ SOURCES = (
     *stack.STATIC_SOURCES,
     "demo/*.py",
     "demo/policy.yaml",
+    "world/*.py",
     "hitl/local/*.py",
 )
 OF_ONE_RUN = ("logs", "run", "up.lock")

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx2
 import redis
 from django.conf import settings
 from django.db import connection
@@ -37,11 +34,13 @@ from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from journal.failpoints import FaultAction
 from tests.build_cache import build_once
+from world.processes import PATIENCE_S as PATIENCE_S
+from world.processes import START_S as START_S
+from world.processes import build_worker_program, is_ready, read_log, watch_worker
+from world.processes import free_port as free_port
+from world.processes import wait_until as wait_until
 
 STATIC_SOURCES = ("static/**/*", "hitl/settings.py", "requirements.lock")
-START_S = 80.0
-PATIENCE_S = 80.0
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.25
 
 
 @dataclass
@@ -110,14 +109,10 @@ class Stack:
 
     def start_worker(self, *, beat: bool = True, processes: int = 2) -> Child:
         """One more worker; returns when it takes tasks."""
-        seen = self.log("worker").count(" ready.")
+        takes_tasks = watch_worker(self._layout)
         child = Child(self._worker(beat=beat, processes=processes))
         self.workers.append(child)
-        wait_until(
-            lambda: self.log("worker").count(" ready.") > seen,
-            START_S,
-            lambda: self.log("worker"),
-        )
+        wait_until(takes_tasks, START_S, lambda: self.log("worker"))
         return child
 
     def kill_worker(self) -> None:
@@ -144,42 +139,31 @@ class Stack:
 
     def log(self, name: str) -> str:
         """What a process has written: `web` or `worker`."""
-        file = self._layout.logs / f"{name}.log"
-        return file.read_text(errors="replace") if file.exists() else ""
+        return read_log(self._layout, name)
 
     @property
     def _layout(self) -> Layout:
         return Layout(self.state, self.state / "run")
 
     def _worker(self, *, beat: bool, processes: int) -> Program:
-        program = installation.build_worker_program(self._layout, self.environ)
-        argv = [part for part in program.argv if beat or part != "--beat"]
-        argv[argv.index("--concurrency") + 1] = str(processes)
-        argv[argv.index("--app") + 1] = self.app
-        return Program(
-            name="worker",
-            argv=argv,
-            env=program.env,
-            log=program.log,
-            stop_signal=program.stop_signal,
-            cwd=program.cwd,
+        program = build_worker_program(
+            self._layout, self.environ, beat=beat, processes=processes
         )
+        argv = list(program.argv)
+        argv[argv.index("--app") + 1] = self.app
+        return replace(program, argv=argv)
 
     def _ready(self) -> bool:
         assert self.web is not None
         if self.web.exit_code() is not None:
             raise AssertionError(self.log("web"))
-        try:
-            answer = httpx2.get(f"{self.base_url}/readyz", trust_env=False)
-        except httpx2.TransportError:
-            return False
-        return answer.status_code == 200
+        return is_ready(self.base_url)
 
     def collect(self) -> None:
         """The files that pages name."""
         if not (self.state / "static").exists():
-            kept = build_once("static", STATIC_SOURCES, self._collect_static)
-            shutil.copytree(kept, self.state / "static")
+            collected = build_once("static", STATIC_SOURCES, self._collect_static)
+            shutil.copytree(collected, self.state / "static")
 
     def _collect_static(self, folder: Path) -> None:
         """Collect into STATE/static of a state of its own, which becomes `folder`."""
@@ -199,28 +183,6 @@ def make(state: Path) -> Stack:
     if not (state / "keys").exists():
         shutil.copytree(settings.COUNTERSEAL.state / "keys", state / "keys")
     return Stack(state)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until(
-    true: Callable[[], bool], seconds: float, otherwise: Callable[[], str] = str
-) -> None:
-    """Wait until the condition holds; else fail with what `otherwise` says. A quiet
-    machine may take `seconds`; a busy one is given at least PATIENCE_S. What takes long
-    is looked at less often, for each look may cost a request."""
-    seconds = max(seconds, PATIENCE_S)
-    end = time.monotonic() + seconds
-    pause = SHORTEST_PAUSE_S
-    while not true():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {otherwise()[-2000:]}")
-        time.sleep(pause)
-        pause = min(pause * 1.1, LONGEST_PAUSE_S)
 
 
 def stop_process(process: subprocess.Popen[bytes], seconds: float) -> None:

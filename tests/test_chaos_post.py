@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import smtplib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
@@ -17,17 +16,9 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
 from agents import acknowledgements, representation
-from chaos import delivery_checker, receivers
+from chaos import delivery_checker
 from chaos.delivery_checker import DeliveryFindings
 from chaos.history import LONGEST_S, DeliveryAttempts, History, RunResult
-from chaos.receivers import (
-    AgentNote,
-    Arrival,
-    Listener,
-    MailServer,
-    PostLedger,
-    WebhookReceiver,
-)
 from notifications import plan
 from notifications.events import NOTICE_TITLES
 from policies.choices import Role
@@ -35,6 +26,17 @@ from reviews.models import Notice
 from tests import factories
 from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
+from world import receivers
+from world.database import Ledger
+from world.receivers import (
+    Acknowledgement,
+    Act,
+    Arrival,
+    Listener,
+    Mail,
+    MailServer,
+    WebhookReceiver,
+)
 
 OPENED = NOTICE_TITLES["opened"]
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="
@@ -42,11 +44,10 @@ OUTCOME = "o-9"  # whose first letter meets no mishap
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[PostLedger]:
-    made = PostLedger(tmp_path / "ledger.sqlite")
-    made.listen([Listener("agent-0", SECRET, "key", "http://127.0.0.1:1", "answer")])
-    yield made
-    made.close()
+def ledger(tmp_path: Path) -> Ledger:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.add(Listener("agent-0", SECRET, "key", "http://127.0.0.1:1", "answer"))
+    return ledger
 
 
 def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
@@ -62,37 +63,37 @@ def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
     return headers, raw.encode()
 
 
-def test_a_letter_is_written_down_acted_on_once_and_answered(book: PostLedger) -> None:
-    assert not receivers._mishap(OUTCOME, 0)
-    served = WebhookReceiver(book)
+def test_a_letter_is_written_down_acted_on_once_and_answered(ledger: Ledger) -> None:
+    assert not receivers.find_mishap(OUTCOME, 0)
+    served = WebhookReceiver(ledger)
     for _ in range(2):
         assert served.hear("agent-0", *letter(OUTCOME)).status == 200
-    assert [one.outcome for one in book.works()] == [OUTCOME]
-    assert [one.answer for one in book.arrivals()] == ["200", "200"]
+    assert [act.outcome for act in ledger.load(Act)] == [OUTCOME]
+    assert [arrival.answer for arrival in ledger.load(Arrival)] == ["200", "200"]
 
 
-def test_a_bad_signature_is_kept_and_refused(book: PostLedger) -> None:
+def test_a_bad_signature_is_kept_and_refused(ledger: Ledger) -> None:
     forged = letter(OUTCOME, SECRET.replace("c2Vj", "d2Vj"))
-    assert WebhookReceiver(book).hear("agent-0", *forged).status == 401
-    assert not book.arrivals()[0].good
-    assert not book.works()
-    assert WebhookReceiver(book).hear("agent-9", *letter(OUTCOME)).status == 404
+    assert WebhookReceiver(ledger).hear("agent-0", *forged).status == 401
+    assert not ledger.load(Arrival)[0].good
+    assert not ledger.load(Act)
+    assert WebhookReceiver(ledger).hear("agent-9", *letter(OUTCOME)).status == 404
 
 
 def test_mishaps_are_of_every_kind_and_heal() -> None:
     ids = [f"o-{number}" for number in range(3000)]
-    first = Counter(receivers._mishap(one, 0) for one in ids)
+    first = Counter(receivers.find_mishap(one, 0) for one in ids)
     assert set(first) == {"", "refused", "asked to wait", "lost", "unsaid", "late"}
     assert first[""] > 0.85 * len(ids)
-    assert {receivers._mishap(one, 1) for one in ids} == {"", "refused"}
-    assert not any(receivers._mishap(one, 2) for one in ids)
+    assert {receivers.find_mishap(one, 1) for one in ids} == {"", "refused"}
+    assert not any(receivers.find_mishap(one, 2) for one in ids)
 
 
-def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(book: PostLedger) -> None:
-    book.listen([Listener("agent-2", SECRET, "key", "http://127.0.0.1:1", "call")])
-    assert WebhookReceiver(book).hear("agent-2", *letter(OUTCOME)).status == 503
-    assert book.works()  # it did its work, and hears of it again
-    assert not book.acknowledgements()
+def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(ledger: Ledger) -> None:
+    ledger.add(Listener("agent-2", SECRET, "key", "http://127.0.0.1:1", "call"))
+    assert WebhookReceiver(ledger).hear("agent-2", *letter(OUTCOME)).status == 503
+    assert ledger.load(Act)  # it did its work, and hears of it again
+    assert not ledger.load(Acknowledgement)
 
 
 def arrival(**changes: object) -> Arrival:
@@ -127,8 +128,8 @@ def test_each_outcome_arrives_under_one_name(
 
 def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
     found = DeliveryFindings()
-    said = [AgentNote("agent-3", *END, "o-1", "driver", 9.0)]
-    delivery_checker._arrived(found, Counter([END]), [], said)
+    acknowledged = [Acknowledgement("agent-3", *END, "o-1", "driver", 9.0)]
+    delivery_checker._arrived(found, Counter([END]), [], acknowledged)
     assert not found.unheard
 
 
@@ -168,34 +169,33 @@ def test_as_many_letters_may_arrive_late_as_were_begun_in_time(tmp_path: Path) -
 @pytest.mark.django_db
 def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     gate: Gate,
-    book: PostLedger,
+    ledger: Ledger,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
     slug = gate.agent.slug
-    monkeypatch.setattr(delivery_checker, "_hooked", lambda: [slug])
+    monkeypatch.setattr(delivery_checker, "HOOKED", [slug])
     deliveries.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = deliveries.rejected(gate)
     deliveries.promised()
     outcome = representation.compute_settled_id(proposal.pk)
-    assert delivery_checker.check_deliveries(quiet(), book, traces).unheard
-    said = AgentNote(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
+    assert delivery_checker.check_deliveries(quiet(), ledger, traces).unheard
+    about = (slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
     acknowledgements.acknowledge_outcome(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
-    book.arrive(came)
-    book.act(said)
-    book.acknowledge(said)
-    fine = delivery_checker.check_deliveries(quiet(), book, traces)
+    for row in (came, Act(*about), Acknowledgement(*about)):
+        ledger.add(row)
+    fine = delivery_checker.check_deliveries(quiet(), ledger, traces)
     assert (fine.ends, fine.acts, fine.acknowledged, fine.webhooks) == (1, 1, 1, 2)
     assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
     assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
-    book.arrive(replace(came, at=30.0))
-    book.act(replace(said, outcome="o-2"))
-    wrong = delivery_checker.check_deliveries(quiet(), book, traces)
+    ledger.add(replace(came, at=30.0))
+    ledger.add(replace(Act(*about), outcome="o-2"))
+    wrong = delivery_checker.check_deliveries(quiet(), ledger, traces)
     assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
 
 
@@ -204,8 +204,8 @@ def quiet() -> RunResult:
     return RunResult(0.0, 0.0, 0.0, History(), [], [], restarts={})
 
 
-def test_the_mail_server_keeps_whom_and_about_what(book: PostLedger) -> None:
-    mailbox = MailServer("127.0.0.1", book)
+def test_the_mail_server_keeps_whom_and_about_what(ledger: Ledger) -> None:
+    mailbox = MailServer("127.0.0.1", ledger)
     mailbox.open()
     mail = EmailMessage()
     mail["Subject"] = f"{OPENED}: ship, high risk (r-{'7' * 70})"
@@ -216,40 +216,41 @@ def test_the_mail_server_keeps_whom_and_about_what(book: PostLedger) -> None:
         smtp.send_message(mail)
     mailbox.shutdown()
     mailbox.server_close()
-    found = [(one.recipient, one.subject) for one in book.mails()]
-    assert found == [("rita@example.com", mail["Subject"])] * 2
+    mails = [(row.recipient, row.subject) for row in ledger.load(Mail)]
+    assert mails == [("rita@example.com", mail["Subject"])] * 2
 
 
 @pytest.mark.django_db
-def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: PostLedger) -> None:
+def test_mails_are_missing_twice_or_unplanned(gate: Gate, ledger: Ledger) -> None:
     request = factories.propose(gate.agent, "pay").request
     roles = [Role.REVIEWER, Role.SUPERVISOR]
     plan.notify_people(plan.select_deciders(request, roles=roles), "opened")
     people = list(Notice.objects.values_list("person__email", flat=True))
     subject = f"{OPENED}: pay, high risk ({request.pk})"
     for person in people:
-        book.mail(person, subject)
-    fine = delivery_checker.check_mails(book)
+        ledger.add(Mail(person, subject, 0.0))
+    fine = delivery_checker.check_mails(ledger)
     assert fine.sent == fine.arrived == len(people) > 1
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
-    book.mail(people[0], subject)
-    book.mail(people[0], f"{NOTICE_TITLES['due_soon']}: pay, high risk (r-1)")
-    more = delivery_checker.check_mails(book)
+    other = f"{NOTICE_TITLES['due_soon']}: pay, high risk (r-1)"
+    for text in (subject, other):
+        ledger.add(Mail(people[0], text, 0.0))
+    more = delivery_checker.check_mails(ledger)
     assert (more.twice, len(more.unplanned)) == (1, 1)
 
 
 @pytest.mark.django_db
-def test_a_mail_that_never_came_is_missed(gate: Gate, book: PostLedger) -> None:
+def test_a_mail_that_never_came_is_missed(gate: Gate, ledger: Ledger) -> None:
     request = factories.propose(gate.agent, "pay").request
     plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
-    assert "0 of 1 arrived" in delivery_checker.check_mails(book).missing[0]
+    assert "0 of 1 arrived" in delivery_checker.check_mails(ledger).missing[0]
     Notice.objects.update(sent_at=None)
-    assert "never sent" in delivery_checker.check_mails(book).missing[0]
+    assert "never sent" in delivery_checker.check_mails(ledger).missing[0]
 
 
 @pytest.mark.django_db
 def test_a_mail_about_many_is_one_a_person_and_moment(
-    gate: Gate, book: PostLedger
+    gate: Gate, ledger: Ledger
 ) -> None:
     for number in range(2):
         request = factories.propose(gate.agent, customer=f"C-{number}").request
@@ -259,24 +260,24 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     Notice.objects.update(digest=True, sent_at=Now())
     people = set(Notice.objects.values_list("person__email", flat=True))
     for person in people:
-        book.mail(person, "2 requests need your decision")
-    fine = delivery_checker.check_mails(book)
+        ledger.add(Mail(person, "2 requests need your decision", 0.0))
+    fine = delivery_checker.check_mails(ledger)
     assert fine.sent == 2 * fine.arrived == 2 * len(people)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     Notice.objects.update(sent_at=None)
-    assert len(delivery_checker.check_mails(book).unplanned) == len(people)
+    assert len(delivery_checker.check_mails(ledger).unplanned) == len(people)
 
 
 @pytest.mark.django_db
 def test_a_reminder_that_waited_in_vain_is_a_mail_of_its_own(
-    gate: Gate, book: PostLedger
+    gate: Gate, ledger: Ledger
 ) -> None:
     request = factories.propose(gate.agent, "pay").request
     plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
     Notice.objects.update(kind="half_time", digest=True, sent_at=Now())
-    assert "0 of 1 arrived" in delivery_checker.check_mails(book).missing[0]
+    assert "0 of 1 arrived" in delivery_checker.check_mails(ledger).missing[0]
     subject = f"{NOTICE_TITLES['half_time']}: pay, high risk ({request.pk})"
     for person in Notice.objects.values_list("person__email", flat=True):
-        book.mail(person, subject)
-    fine = delivery_checker.check_mails(book)
+        ledger.add(Mail(person, subject, 0.0))
+    fine = delivery_checker.check_mails(ledger)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)

@@ -128,11 +128,11 @@ def careless(call: Call) -> dict[str, Any]:
 def find(call: Call) -> dict[str, Any]:
     """Look up by our reference."""
     with ledger() as connection:
-        found = connection.execute(
+        count = connection.execute(
             "SELECT count(*) FROM effect WHERE key = ?", [call.idempotency_key]
         ).fetchone()[0]
-    status = "succeeded" if found else "not_found"
-    return {"status": status, "result": {"seen": found}, "count": found}
+    status = "succeeded" if count else "not_found"
+    return {"status": status, "result": {"seen": count}, "count": count}
 
 
 def failing(call: Call) -> dict[str, Any]:

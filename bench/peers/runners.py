@@ -31,7 +31,7 @@ from bench.report import (
     print_text,
 )
 from bench.seed import Seed, build_proposal_body
-from tests.stack import free_port
+from world.processes import free_port
 
 SCRIPTS = Path(__file__).parent
 ROOT = SCRIPTS.parent.parent

@@ -1,27 +1,26 @@
-"""The store's SQLite file: connections, schema, shipped data, and the form in which the
-store keeps time and money.
-
-A writer takes the one write lock at BEGIN, so what it reads cannot change before it
-commits.
-"""
+"""The store's SQLite file: schema, shipped data, and the form in which the store keeps
+time and money."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from world import database
+from world.database import insert
+
+PATIENCE_S = 8.0  # less than the gate waits for an answer
+reading = partial(database.reading, patience_s=PATIENCE_S)
+writing = partial(database.writing, patience_s=PATIENCE_S)
 HERE = Path(__file__).parent
 VERSION = 2
 CURRENCY = "USD"
 AMOUNT = re.compile(r"(0|[1-9]\d{0,8})(?:\.(\d{1,2}))?", re.ASCII)
-Row = sqlite3.Row
-Connection = sqlite3.Connection
 
 
 def format_time(moment: datetime) -> str:
@@ -47,30 +46,10 @@ def format_amount(minor_units: int) -> str:
     return f"{minor_units // 100}.{minor_units % 100:02d}"
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[Connection]:
-    """A connection for queries; autocommit, so it never holds a lock."""
-    with closing(_connect(path)) as db:
-        yield db
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[Connection]:
-    """One write transaction: committed at the end, rolled back by an exception."""
-    with closing(_connect(path)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            yield db
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
-
-
 def prepare(path: Path) -> None:
     """Create and fill the database unless it exists. Safe to call again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(_connect(path)) as db:
+    with closing(database.connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         if db.execute("PRAGMA user_version").fetchone()[0]:
             return
@@ -79,15 +58,6 @@ def prepare(path: Path) -> None:
         _fill(db, datetime.now(UTC))
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("COMMIT")
-
-
-def insert(db: Connection, table: str, **values: Any) -> int:
-    """Insert one row and return its number. The names come from this package."""
-    marks = ", ".join("?" * len(values))
-    query = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"  # noqa: S608
-    number = db.execute(query, tuple(values.values())).lastrowid
-    assert number is not None
-    return number
 
 
 def data(name: str) -> Any:
@@ -104,16 +74,7 @@ def expand_body(body: str | list[Any]) -> str:
     )
 
 
-def _connect(path: Path) -> Connection:
-    db = sqlite3.connect(path, timeout=8, isolation_level=None)
-    db.row_factory = Row
-    db.execute("PRAGMA foreign_keys = ON")
-    # A refund must survive a power cut once the store has reported it to the gate.
-    db.execute("PRAGMA synchronous = FULL")
-    return db
-
-
-def _fill(db: Connection, today: datetime) -> None:
+def _fill(db: database.Connection, today: datetime) -> None:
     """Insert the shipped data. It counts its dates in days before the first start."""
     prices = {}
     for product in data("products"):
@@ -147,7 +108,7 @@ def _fill(db: Connection, today: datetime) -> None:
 
 
 def _insert_order(
-    db: Connection,
+    db: database.Connection,
     order: dict[str, Any],
     person: dict[str, Any],
     prices: dict[str, Any],

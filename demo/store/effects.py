@@ -14,9 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from world.database import Connection, insert
+from world.services import KeyReused, Refusal
+
 from . import database, records
-from .database import CURRENCY, Connection, format_amount
-from .records import Refusal
+from .database import CURRENCY, format_amount
 
 Args = Mapping[str, Any]
 Result = dict[str, Any]
@@ -27,10 +29,6 @@ LABEL_COSTS = {"Harrow Parcel": 690, "Bluebird Post": 540}
 MAILBOX = re.compile(r"[^\s@,;<>\"]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
 DELIVERY = ("status", "placed_at", "delivered_at", "carrier", "carrier_status")
 ADDRESS = ("line1", "city", "region", "postcode", "country")
-
-
-class KeyReused(Exception):
-    """The key came before with another tool or other arguments. Nothing was done."""
 
 
 def perform(store: Path, tool: str, args: Args, key: str) -> Result:
@@ -45,7 +43,7 @@ def perform(store: Path, tool: str, args: Args, key: str) -> Result:
         row = db.execute("SELECT * FROM call WHERE key = ?", (key,)).fetchone()
         if row is None:
             first = {"key": key, "tool": tool, "digest": digest, "first_at": at}
-            database.insert(db, "call", **first, last_at=at)
+            insert(db, "call", **first, last_at=at)
         elif row["digest"] != digest:
             raise KeyReused(key)
         else:
@@ -64,8 +62,7 @@ def _attempt(db: Connection, tool: str, args: Args, key: str) -> Result:
     try:
         return {"status": "succeeded", "result": EFFECTS[tool](db, args, key)}
     except Refusal as refusal:
-        error = {"code": refusal.code, "detail": refusal.detail}
-        return {"status": "failed", "error": error}
+        return refusal.answer
 
 
 def look_up_order(db: Connection, args: Args, key: str) -> Result:
@@ -196,7 +193,7 @@ def delete_customer(db: Connection, args: Args, key: str) -> Result:
         until = str(customer["retention_until"])[:10]
         raise Refusal("under_retention", f"Invoices must be kept until {until}.")
     at = database.now()
-    database.insert(db, "deletion", key=key, at=at, customer=customer["id"])
+    insert(db, "deletion", key=key, at=at, customer=customer["id"])
     db.execute(
         "UPDATE customer SET name = '', email = '', address = '{}',"
         " version = version + 1, deleted_at = ? WHERE id = ?",
@@ -222,7 +219,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 def _write(db: Connection, table: str, key: str, **values: Any) -> int:
-    return database.insert(db, table, key=key, at=database.now(), **values)
+    return insert(db, table, key=key, at=database.now(), **values)
 
 
 def _raise_version(db: Connection, order: str) -> None:

@@ -1,8 +1,4 @@
-"""The calls of the gate: effects and readers, each signed.
-
-The signature of Standard Webhooks covers id, time and body. The store checks it before
-it parses the body; an unsigned call learns nothing.
-"""
+"""The calls of the gate: effects and readers, each signed."""
 
 from __future__ import annotations
 
@@ -12,7 +8,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_POST
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from world import services
 
 from . import effects, readers, settings
 
@@ -29,21 +26,18 @@ def signed(hook: Callable[[str, Answer], Answer]) -> View:
 
     @require_POST
     def view(request: HttpRequest, tool: str) -> HttpResponse:
-        try:
-            Webhook(settings.WEBHOOK_SECRET).verify(
-                request.body, dict(request.headers), json_parse=False
-            )
-            payload = json.loads(request.body)
-        except (WebhookVerificationError, ValueError):
-            # The library raises a bare ValueError for headers that it cannot parse.
+        if not services.is_signed(
+            settings.WEBHOOK_SECRET, request.body, request.headers
+        ):
             detail = "This call is not signed by the gate."
             return _build_problem(401, "bad_signature", detail)
         try:
+            payload = json.loads(request.body)
             _check_payload(payload, tool)
             return JsonResponse(hook(tool, payload))
-        except Malformed as error:
+        except (Malformed, json.JSONDecodeError) as error:
             return _build_problem(400, "malformed", str(error))
-        except effects.KeyReused:
+        except services.KeyReused:
             detail = "This key came before with another call. Nothing was done."
             return _build_problem(422, "key_reused", detail)
 

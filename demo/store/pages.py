@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from world.database import Row
+
 from . import database, records, settings
-from .database import Row
 
 REFRESH_S = 5
 # The tables of the page of everything that happened, by their names in the template.

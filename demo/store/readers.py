@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from world.database import Connection, Row
+from world.services import Refusal
+
 from . import database, records
-from .database import CURRENCY, Connection, Row, format_amount
+from .database import CURRENCY, format_amount
 from .effects import LABEL_COSTS, Args
-from .records import Refusal
 
 Reading = dict[str, Any]
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from world.database import Connection, Row
+from world.services import Refusal
+
 from . import database
-from .database import Connection, Row, format_amount
+from .database import format_amount
 
 MISSING = {
     "purchase": ("unknown_order", "order"),
     "customer": ("unknown_customer", "customer"),
     "product": ("unknown_sku", "product"),
 }
-
-
-class Refusal(Exception):
-    """The store's rules forbid an effect and nothing happened. `code` is stable,
-    `detail` is for people."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        self.code = code
-        self.detail = detail
-        super().__init__(f"{code}: {detail}")
 
 
 def load(db: Connection, table: str, key: object) -> Row:

@@ -45,7 +45,7 @@ FILE = re.compile(
 )
 FOLDER = re.compile(
     r"`((?:agents|assurance|bench|chaos|client|demo|desk|docs|hitl|journal"
-    r"|notifications|policies|reviews|stats|templates|tests)/(?:[\w-]+/)*[\w-]*)`"
+    r"|notifications|policies|reviews|stats|templates|tests|world)/(?:[\w-]+/)*[\w-]*)`"
 )
 # Without `desk`: its parameters in a policy are written alike.
 MODULE = re.compile(

@@ -13,7 +13,7 @@ from journal.models import LogRecord
 from policies.choices import ExecutionClass
 from reviews.choices import AlarmKind
 from reviews.models import Alarm, Execution
-from tests.retail.books import Books
+from tests.retail.books import Books, Effect
 from tests.retail.run import Played
 from tests.retail.store import World
 from tests.retail.tasks import Call, Done
@@ -54,11 +54,11 @@ def check_kills(played: Played, kills: int) -> None:
 
 def check_effects(done: dict[int, Done], books: Books) -> None:
     """Each key took effect once, and only the keys of what was executed."""
-    executed = sum(one.status == "executed" for one in done.values())
+    executed = sum(end.status == "executed" for end in done.values())
     succeeded = Execution.objects.filter(status="succeeded")
     counts = books.counts()
     took = {key for key, count in counts.items() if count.effects}
-    assert books.effects() == len(took) == executed
+    assert len(books.load(Effect)) == len(took) == executed
     assert took == set(succeeded.values_list("idempotency_key", flat=True))
     keys = Execution.objects.values_list("idempotency_key", flat=True)
     assert set(counts) == set(keys)
@@ -77,11 +77,11 @@ def check_log(played: Played, besides: frozenset[str] = frozenset()) -> None:
         assert bytes(record.position.leaf_hash) == hashlib.sha256(b"\0" + leaf).digest()
         leaves[record.proposal].append(json.loads(leaf))
     for answer in played.answers.values():
-        said = leaves[answer.id]
-        kinds = _steps([leaf["kind"] for leaf in said], {TAKEN_OVER, *besides})
+        history = leaves[answer.id]
+        kinds = _steps([leaf["kind"] for leaf in history], {TAKEN_OVER, *besides})
         steps = STEPS[answer.status]
         assert kinds == steps, (answer.id, set(kinds) ^ set(steps), kinds)
-        assert {leaf["action_hash"] for leaf in said} == {answer.action_hash}
+        assert {leaf["action_hash"] for leaf in history} == {answer.action_hash}
 
 
 def check_alarms() -> None:
@@ -98,19 +98,19 @@ def check_alarms() -> None:
 
 def _steps(kinds: list[str], besides: set[str]) -> tuple[str, ...]:
     """Without what lies beside the way, and what was gone back and forth of it."""
-    found: list[str] = []
+    steps: list[str] = []
     for kind in kinds:
         if kind not in besides:
-            found.append(kind)
-        if tuple(found[-2:]) == GIVEN_BACK:
-            del found[-2:]
-    return tuple(found)
+            steps.append(kind)
+        if tuple(steps[-2:]) == GIVEN_BACK:
+            del steps[-2:]
+    return tuple(steps)
 
 
-def _other(found: Mapping[Any, Any], expected: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What differs: what was found and what should have been, by what it is of."""
-    names = found.keys() | expected.keys()
-    pairs = {name: (found.get(name), expected.get(name)) for name in names}
+def _other(actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What differs: what there is and what should have been, by what it is of."""
+    names = actual.keys() | expected.keys()
+    pairs = {name: (actual.get(name), expected.get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

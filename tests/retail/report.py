@@ -11,13 +11,13 @@ from typing import Any
 
 from journal.models import LogRecord
 from reviews.models import Execution
-from tests.retail.books import Books
+from tests.retail.books import Books, Effect
 from tests.retail.checks import heard
 from tests.retail.run import Kill, Played
 from tests.retail.tasks import Call, Done
 
 
-def told(
+def describe_run(
     variant: str, calls: list[Call], played: Played, books: Books, struck: str
 ) -> str:
     """The counts, what struck, and where the time of a call went."""
@@ -27,7 +27,7 @@ def told(
         f"{variant}: {len(calls)} calls (the last two of tools that no task uses)"
         f" in {played.seconds:.0f} s",
         *(f"{number} {word}" for word, number in sorted(became.items())),
-        f"{books.effects()} effects, each once",
+        f"{len(books.load(Effect))} effects, each once",
         struck,
         f"keys asked again {sum(count.asked > 1 for count in counts)}",
         f"keys looked up {sum(count.looked_up > 0 for count in counts)}",
@@ -37,7 +37,7 @@ def told(
     return ", ".join(words)
 
 
-def killed(kills: Sequence[Kill]) -> str:
+def describe_kills(kills: Sequence[Kill]) -> str:
     """What the kills of one worker left."""
     return (
         f"{len(kills)} kills ({sum(kill.claimed for kill in kills)} executions left"

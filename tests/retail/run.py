@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,21 +17,25 @@ from typing import Any
 import httpx2
 from django.conf import settings
 
-from agents import keys
 from counterseal_client import Gate, Proposal
 from hitl.environment import LOOPBACK, ROOT
 from hitl.local.process import Child, Program
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.models import Execution
-from reviews.people import tokens
-from tests import factories
-from tests.retail import policy, service
-from tests.retail.actors import AGENTS, Agent, Ask, Reviewer, Script, Send, dealt
+from tests.retail import policy
 from tests.retail.books import Books
 from tests.retail.store import EFFECTS
 from tests.retail.tasks import Call
-from tests.stack import START_S, Stack, free_port, wait_until
+from tests.stack import Stack
+from world import cast
+from world.agents import Agent
+from world.people import Reviewer
+from world.processes import START_S, free_port, wait_until
+from world.services import SECRET
+
+AGENTS = ("ann", "ben", "cleo", "dan")
+Script = Callable[[Call], bool]  # whether a call is to be rejected
 
 # The product's own ladder, shorter, so that a killed worker is missed for seconds only;
 # and more proposals a minute than four quick agents make.
@@ -68,6 +72,26 @@ class Played:
     waits: list[float]  # of an agent for each of its calls
 
 
+def collect(agents: Sequence[Agent], kills: list[Kill], seconds: float) -> Played:
+    answers = {n: answer for agent in agents for n, answer in agent.answers.items()}
+    waits = [wait for agent in agents for wait in agent.seconds]
+    return Played(answers, kills, seconds, waits)
+
+
+def deal(calls: Iterable[Call]) -> dict[str, list[Call]]:
+    """The calls of each agent in file order: users go round the agents as they appear.
+
+    A call touches only its own user and that user's orders (test_store.py looks), so
+    how agents overtake each other does not matter to the store's final state.
+    """
+    agent_of: dict[str, str] = {}
+    work: dict[str, list[Call]] = {name: [] for name in AGENTS}
+    for call in calls:
+        next_agent = AGENTS[len(agent_of) % len(AGENTS)]
+        work[agent_of.setdefault(call.user, next_agent)].append(call)
+    return work
+
+
 @contextmanager
 def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     """The store's address, and its books to be read from outside."""
@@ -78,7 +102,7 @@ def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     program = Program(
         name="retail-store",
         argv=[sys.executable, *argv],
-        env={**os.environ, service.SECRET: secret},
+        env={**os.environ, SECRET: secret},
         log=folder / "store.log",
         cwd=ROOT,
     )
@@ -99,16 +123,14 @@ def _answers(url: str) -> bool:
         return False
 
 
-def house(document: dict[str, Any]) -> tuple[dict[str, str], str]:
+def prepare_gate(document: dict[str, Any]) -> tuple[dict[str, str], str]:
     """People, a policy in force and four agents: each agent's key, and the token of the
     one who reviews."""
-    people = factories.cast()
-    factories.policy(people, document)
-    found = {}
-    for name in AGENTS:
-        row = factories.agent(people["owen"], name, tools=list(EFFECTS))
-        found[name] = keys.issue_key(agent=row, by=people["owen"])
-    return found, tokens.create_token(person=people["rita"], name="retail")
+    people = cast.add_cast()
+    cast.activate_policy(document, people)
+    agents = cast.register_agents(AGENTS, people, list(EFFECTS))
+    tokens = cast.create_tokens(people, ["rita"])
+    return cast.issue_keys(agents, people), tokens["rita"]
 
 
 @dataclass
@@ -125,49 +147,42 @@ class Run:
         """Everybody works until every call is settled; the worker dies `kills` times,
         spread over the run. Child processes start here, so call it from the main
         thread."""
+        keys, token = prepare_gate(policy.document(self.data, self.url))
         with ExitStack() as connections:
-            return self._played(*self._cast(rejects, connections), kills)
+            agents = [self._agent(name, keys[name], connections) for name in AGENTS]
+            reviewer = self._reviewer(token, rejects, connections)
+            return self._play(agents, reviewer, kills)
 
-    def _played(self, agents: list[Agent], reviewer: Reviewer, kills: int) -> Played:
+    def _play(self, agents: list[Agent], reviewer: Reviewer, kills: int) -> Played:
         self.stack.start_worker()
-        begun = time.monotonic()
+        began = time.monotonic()
         with ThreadPoolExecutor(len(agents) + 1) as pool:
             working = [pool.submit(agent.work) for agent in agents]
             reviewing = pool.submit(reviewer.work)
             try:
                 dead = self._kill(kills, agents, [*working, reviewing])
-                _all_done(working, reviewing)
+                while not all(future.done() for future in working):
+                    _check_well([*working, reviewing])
+                    time.sleep(0.01)
+                _check_well(working)
             finally:
                 reviewer.stopping.set()
-        seconds = time.monotonic() - begun
-        wait_until(_quiet, SETTLED_S)
-        answers = {n: p for agent in agents for n, p in agent.answers.items()}
-        waits = [wait for agent in agents for wait in agent.seconds]
-        return Played(answers, dead, seconds, waits)
+        seconds = time.monotonic() - began
+        wait_until(_is_quiet, SETTLED_S)
+        return collect(agents, dead, seconds)
 
-    def _cast(
-        self, rejects: Script, connections: ExitStack
-    ) -> tuple[list[Agent], Reviewer]:
-        knocking, token = house(policy.document(self.data, self.url))
-        work = dealt(self.calls)
-        agents = [
-            Agent(name, self._asking(key, connections), work[name])
-            for name, key in knocking.items()
-        ]
-        send = self._sending(token, connections)
-        return agents, Reviewer(send, self.calls, rejects)
-
-    def _asking(self, key: str, connections: ExitStack) -> Ask:
+    def _agent(self, name: str, key: str, connections: ExitStack) -> Agent:
         http = httpx2.Client(trust_env=False)
-        client = Gate(self.stack.base_url, key, http=http)
-        connections.enter_context(client)
-        return lambda wanted: wanted(client)
+        gate = connections.enter_context(Gate(self.stack.base_url, key, http=http))
+        return Agent(name, lambda call: call(gate), deal(self.calls)[name])
 
-    def _sending(self, token: str, connections: ExitStack) -> Send:
+    def _reviewer(
+        self, token: str, rejects: Script, connections: ExitStack
+    ) -> Reviewer:
         headers = {"Authorization": f"Bearer {token}"}
         root = f"{self.stack.base_url}/api/v1"
         http = httpx2.Client(base_url=root, headers=headers, trust_env=False)
-        return connections.enter_context(http).request
+        return Reviewer(connections.enter_context(http).request, self.calls, rejects)
 
     def _kill(
         self, kills: int, agents: Sequence[Agent], others: Sequence[Future[None]]
@@ -176,7 +191,7 @@ class Run:
         for number in range(kills):
             due = (number + 1) * len(self.calls) // (kills + 1)
             while sum(len(agent.answers) for agent in agents) < due:
-                _still_well(others)
+                _check_well(others)
                 time.sleep(0.01)
             dead.append(self._kill_once(MOMENTS[number % len(MOMENTS)]))
         return dead
@@ -194,24 +209,16 @@ class Run:
         return Kill(len(left), happened)
 
 
-def _still_well(others: Sequence[Future[None]]) -> None:
+def _check_well(others: Sequence[Future[None]]) -> None:
     """Raise what ended a thread before its time."""
     for future in others:
         if future.done():
             future.result()
 
 
-def _all_done(working: Sequence[Future[None]], reviewing: Future[None]) -> None:
-    while not all(future.done() for future in working):
-        _still_well([*working, reviewing])
-        time.sleep(0.01)
-    for future in working:
-        future.result()
-
-
-def _quiet() -> bool:
+def _is_quiet() -> bool:
     """Every promise kept but for mails of a later time, every record in its place."""
     later = clock.now() + timedelta(seconds=SETTLED_S)
     waiting = OutboxMessage.objects.filter(done_at__isnull=True)
-    kept = not waiting.exclude(held_until__gt=later).exists()
-    return kept and not LogRecord.objects.filter(position=None).exists()
+    promised = waiting.exclude(held_until__gt=later).exists()
+    return not promised and not LogRecord.objects.filter(position=None).exists()

@@ -18,18 +18,14 @@ import sqlite3
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
-
-from tests.loopback import LoopbackServer
 from tests.retail import tasks
-from tests.retail.books import Books, KeyReused
+from tests.retail.books import Books
 from tests.retail.store import EFFECTS
+from world.services import SECRET, Answer, KeyReused, Service, ServiceHandler
 
-SECRET = "COUNTERSEAL_WEBHOOK_SECRET"
 HOLD_S = 0.7
 PATIENCE_S = 5.0  # how long the test waits for an effect to be held
 
@@ -74,55 +70,47 @@ class Hold:
         time.sleep(HOLD_S)
 
 
-class Server(LoopbackServer):
-    """Threads, one set of books, one secret."""
+class Store(Service):
+    """One set of books."""
 
     def __init__(self, address: str, books: Books, secret: str) -> None:
-        host, _, port = address.rpartition(":")
-        super().__init__((host, int(port)), Handler)
+        super().__init__(address, StoreHandler, secret)
         self.books = books
-        self.webhook = Webhook(secret)
         self.hold = Hold()
 
 
-class Handler(BaseHTTPRequestHandler):
+class StoreHandler(ServiceHandler):
     """The three calls above."""
 
-    server: Server
+    server: Store
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = self.read_body()
         first, _, rest = self.path.strip("/").partition("/")
         try:
             if first == "hold":
                 self.answer(200, {"held": self.server.hold.ask(rest)})
+            elif not self.is_signed(body):
+                raise Problem(401, "bad_signature")
             else:
-                self.answer(200, self.called(first, rest, self.verified(raw)))
+                self.answer(200, self.serve(first, rest, json.loads(body)))
         except Problem as problem:
             self.answer(problem.status, {"code": problem.code})
 
-    def verified(self, raw: bytes) -> dict[str, Any]:
-        """The body that the gate signed."""
-        try:
-            self.server.webhook.verify(raw, dict(self.headers), json_parse=False)
-        except (WebhookVerificationError, ValueError):
-            raise Problem(401, "bad_signature") from None
-        return dict(json.loads(raw))
-
-    def called(self, tool: str, rest: str, said: dict[str, Any]) -> dict[str, Any]:
-        if tool not in EFFECTS or said.get("tool") != tool:
+    def serve(self, tool: str, rest: str, payload: dict[str, Any]) -> Answer:
+        if tool not in EFFECTS or payload.get("tool") != tool:
             raise Problem(404, "no_such_tool")
         if rest == "look-up":
-            return self.server.books.look_up(tool, said["idempotency_key"])
-        if self.headers["Idempotency-Key"] != said["idempotency_key"]:
+            return self.server.books.look_up(tool, payload["idempotency_key"])
+        if self.headers["Idempotency-Key"] != payload["idempotency_key"]:
             raise Problem(400, "key_missing")
-        return self.performed(tool, said)
+        return self.perform(tool, payload)
 
-    def performed(self, tool: str, said: dict[str, Any]) -> dict[str, Any]:
+    def perform(self, tool: str, payload: dict[str, Any]) -> Answer:
         self.server.hold.at("before")
         try:
             answer = self.server.books.perform(
-                tool, said["args"], said["idempotency_key"]
+                tool, payload["args"], payload["idempotency_key"]
             )
         except KeyReused:
             raise Problem(422, "key_reused") from None
@@ -131,27 +119,14 @@ class Handler(BaseHTTPRequestHandler):
         self.server.hold.at("after")
         return answer
 
-    def answer(self, status: int, body: dict[str, Any]) -> None:
-        raw = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_: Any) -> None:
-        """Quiet."""
-
 
 def main(address: str, file: str, data: str) -> None:
     """Serve until killed; a file that is there already is carried on with."""
-    world = tasks.world(Path(data))
+    world, path = tasks.world(Path(data)), Path(file)
     books = (
-        Books(Path(file), world.products)
-        if Path(file).exists()
-        else Books.open_new(Path(file), world)
+        Books(path, world.products) if path.exists() else Books.open_new(path, world)
     )
-    Server(address, books, os.environ[SECRET]).serve_forever()
+    Store(address, books, os.environ[SECRET]).serve_forever()
 
 
 if __name__ == "__main__":

@@ -12,19 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from world.services import Refusal
+
 Record = dict[str, Any]
 Result = dict[str, Any]
 REASONS = ("no longer needed", "ordered by mistake")
 ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
-
-
-class Refusal(Exception):
-    """The store says no, and nothing has changed."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        self.code = code
-        self.detail = detail
-        super().__init__(detail)
 
 
 @dataclass(frozen=True)

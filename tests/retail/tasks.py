@@ -13,7 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from tests.retail.store import EFFECTS, Refusal, Result, World, perform
+from tests.retail.store import EFFECTS, Result, World, perform
+from world.services import Refusal
 
 DATA = "data/retail"
 FILES = ("tasks_dev.jsonl", "tasks_train.jsonl")  # in this order
@@ -62,10 +63,10 @@ def _records(file: Path) -> dict[str, Any]:
                 record[name] = str(Decimal(record[name]).quantize(Decimal("0.01")))
         return record
 
-    found: dict[str, Any] = json.loads(
+    records: dict[str, Any] = json.loads(
         file.read_text(), parse_float=Decimal, object_hook=exact
     )
-    return found
+    return records
 
 
 def calls(data: Path, tasks: int = EVERY_TASK) -> list[Call]:

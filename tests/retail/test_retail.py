@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.retail import checks, tasks
-from tests.retail.actors import Script
-from tests.retail.report import killed, told
-from tests.retail.run import Run, store_service
+from tests.retail.report import describe_kills, describe_run
+from tests.retail.run import Run, Script, store_service
 from tests.retail.tasks import Call
 from tests.stack import Stack
 
@@ -64,4 +63,4 @@ def test_the_store_ends_as_in_a_direct_run(
     checks.check_effects(done, books)
     checks.check_kills(played, kills)
     checks.check_log(played)
-    say(told(variant, calls, played, books, killed(played.kills)))
+    say(describe_run(variant, calls, played, books, describe_kills(played.kills)))

@@ -13,10 +13,11 @@ from policies.choices import Tier
 from policies.documents import parse_document
 from reviews.outbound import webhooks
 from tests.retail import policy, tasks
-from tests.retail.books import NOT_FOUND, Books, Counts, KeyReused
+from tests.retail.books import NOT_FOUND, Books, Counts, Effect
 from tests.retail.run import store_service
 from tests.retail.store import EFFECTS
 from tests.retail.tasks import Call
+from world.services import KeyReused
 
 TOOL = "cancel_pending_order"
 
@@ -49,7 +50,7 @@ def test_a_refusal_is_kept_and_has_no_effect(books: Books, call: Call) -> None:
     assert second["error"]["code"] == "not_pending"
     assert books.perform(TOOL, call.args, "l") == second
     assert books.counts()["l"] == Counts(asked=2, looked_up=0, effects=0)
-    assert books.effects() == 1
+    assert len(books.load(Effect)) == 1
 
 
 def test_a_key_is_of_one_call(books: Books, call: Call) -> None:

@@ -16,7 +16,7 @@ from tests import guards
 from tests.guards import ROOT
 from tests.servers import FILLED
 
-TOLD = "retail, "
+PREFIX = "retail, "
 
 
 @pytest.mark.servers
@@ -37,19 +37,18 @@ def test_the_store_ends_the_same_under_faults(
         capture_output=True,
         text=True,
     )
-    said = done.stdout.splitlines()
-    broken = [line for line in said if line.startswith("BROKEN")] or said[-5:]
+    printed = done.stdout.splitlines()
+    broken = [line for line in printed if line.startswith("BROKEN")] or printed[-5:]
     assert done.returncode == 0, "\n".join([*broken, done.stderr[-2000:]])
-    line = next(one for one in said if one.startswith(TOLD))
-    for kind in (
-        FAULT_KINDS.keys() - NETWORK_KINDS
-    ):  # these only where the machine permits them
+    line = next(line for line in printed if line.startswith(PREFIX))
+    # Network faults only where the machine permits them.
+    for kind in FAULT_KINDS.keys() - NETWORK_KINDS:
         assert f" x {kind}" in line
-    say(line.removeprefix(TOLD))
+    say(line.removeprefix(PREFIX))
 
 
 def _environ() -> dict[str, str]:
     """As a terminal would give it: nothing of the servers of these tests."""
     filled = {FILLED, "STATE", *os.environ.get(FILLED, "").split()}
-    kept = {name: value for name, value in os.environ.items() if name not in filled}
-    return kept | {"PYTHONPATH": str(ROOT / "client")}
+    others = {name: text for name, text in os.environ.items() if name not in filled}
+    return others | {"PYTHONPATH": str(ROOT / "client")}

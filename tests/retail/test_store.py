@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.retail import tasks
-from tests.retail.store import Record, Refusal, World, amount, cents, perform
+from tests.retail.store import Record, World, amount, cents, perform
+from world.services import Refusal
 
 ADDRESS = {
     "address1": "1 New Street",
