@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
 
-from django.db.models import F, Q
+from django.db.models import Q
 
 from journal import canonical, clock
 from journal.models import OutboxMessage
@@ -30,10 +29,9 @@ from reviews.choices import (
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 from world.database import Ledger
 
-from .delivery_checker import PostFindings
+from .claims import Claim, Findings
 from .generator import ATTEMPTS, OPERATION_KINDS, Operation, read_thread
 from .history import RunResult
-from .log_checker import LogFindings, check_log
 from .run import LATER
 from .services import CLASSES, Effect
 
@@ -57,78 +55,58 @@ SAYS = {
     **{status: spec.api_word for status, spec in EXECUTION_SPECS.items()},
     **{status: spec.api_word for status, spec in REQUEST_SPECS.items()},
 }
-# A worker that slept through its lease (`belied` below); what stood still while
-# a server was down, and ran after all.
+# A worker that slept through its lease (`belied` below); what stood still while a
+# server was down, and ran after all.
 EXPECTED = Q(kind=AlarmKind.LATE_REPORT) | Q(
     kind=AlarmKind.NEVER_EXECUTED, closed_how=ClosedHow.ITSELF
 )
 
 
-@dataclass
-class EndFindings:
-    """Sentences about what is wrong, and in how many it was looked for."""
+class EndFindings(Findings):
+    """How the requests of a quiet run ended."""
 
-    unasked: list[str] = field(default_factory=list)
-    otherwise: list[str] = field(default_factory=list)
-    alarming: list[str] = field(default_factory=list)
-    asked: int = 0
-    seen: int = 0
+    def __init__(self) -> None:
+        self.unasked = Claim("requests that ended as nobody asked")
+        self.otherwise = Claim("ends told to an agent otherwise")
+        self.alarming = Claim("alarms of a broken promise")
 
-    @property
-    def violations(self) -> dict[str, list[str]]:
-        """Everything that must be empty, by its name."""
-        return {
-            "ends that nobody asked for": self.unasked,
-            "ends told otherwise": self.otherwise,
-            "alarms": self.alarming,
-        }
-
-    @property
-    def claims(self) -> Iterator[tuple[str, int, int]]:
-        """What must hold, on how many trials, and how often it did not."""
-        asked = self.asked
-        yield "requests that ended as nobody asked", asked, len(self.unasked)
-        yield "ends told to an agent otherwise", self.seen, len(self.otherwise)
-        yield "alarms of a broken promise", asked, len(self.alarming)
+    def check_end(self, row: Proposal, heard: str | None) -> None:
+        """`heard` is the last that its agent heard."""
+        status, execution = read_end(row)
+        doubted = _was_doubted(execution)
+        self.unasked.n += 1
+        if status not in _list_allowed(row, doubted=doubted):
+            self.unasked.fail(f"{row.thread}: {status}")
+        if heard is None:
+            return
+        self.otherwise.n += 1
+        words = {SAYS[status]} | ({SAYS[X.UNKNOWN]} if doubted else set())
+        if heard not in words:
+            self.otherwise.fail(f"{row.thread}: {status}, and its agent heard {heard}")
 
 
-def check_ends(told: Mapping[str, str], given_up: Container[str] = ()) -> EndFindings:
+def check_ends(heard: Mapping[str, str], given_up: Container[str] = ()) -> EndFindings:
     """Check how the requests of a quiet run ended.
 
-    `told` is the last that agents heard, by proposal; `given_up` are threads whose
+    `heard` is the last that agents heard, by proposal; `given_up` are threads whose
     agent or person went away before the end.
     """
-    found, excused = EndFindings(), set()
-    rows = Proposal.objects.select_related("request").prefetch_related("executions")
-    for row in rows:
-        status, execution = read_end(row)
+    ends, excused = EndFindings(), set()
+    for row in _load_proposals():
+        _, execution = read_end(row)
         if row.thread in given_up or (execution and execution.code == TRIED_OUT):
             excused.add(row.pk)
         else:
-            _judge(found, row, status, execution, told.get(row.pk))
-    raised = Alarm.objects.exclude(EXPECTED).exclude(proposal__in=excused)
-    found.alarming = [f"{alarm.kind}: {alarm.subject}" for alarm in raised]
-    return found
+            ends.check_end(row, heard.get(row.pk))
+    ends.alarming.n = ends.unasked.n
+    for alarm in Alarm.objects.exclude(EXPECTED).exclude(proposal__in=excused):
+        ends.alarming.fail(f"{alarm.kind}: {alarm.subject}")
+    return ends
 
 
-def _judge(
-    found: EndFindings,
-    row: Proposal,
-    status: str,
-    execution: Execution | None,
-    said: str | None,
-) -> None:
-    found.asked += 1
-    if status not in _allowed(row, execution):
-        found.unasked.append(f"{row.thread}: {status}")
-    if said is None:
-        return
-    found.seen += 1
-    words = {SAYS[status]}
-    if _was_doubted(execution):
-        words.add(EXECUTION_SPECS[X.UNKNOWN].api_word)
-    if said not in words:
-        found.otherwise.append(f"{row.thread}: {status}, and its agent heard {said}")
+def _load_proposals() -> Sequence[Proposal]:
+    rows = Proposal.objects.select_related("request").prefetch_related("executions")
+    return list(rows)
 
 
 def read_end(row: Proposal) -> tuple[str, Execution | None]:
@@ -140,7 +118,7 @@ def read_end(row: Proposal) -> tuple[str, Execution | None]:
     return ("blocked" if request is None else str(request.status)), None
 
 
-def _allowed(row: Proposal, execution: Execution | None) -> frozenset[str]:
+def _list_allowed(row: Proposal, *, doubted: bool) -> frozenset[str]:
     number, kind = read_thread(row.thread)
     assert kind in OPERATION_KINDS, row.thread
     allowed = ENDS.get(kind, DONE)
@@ -148,7 +126,7 @@ def _allowed(row: Proposal, execution: Execution | None) -> frozenset[str]:
         allowed = ENDS["reject"]
     if kind == "stop" and number % 2:  # no reviewer answers it
         allowed = ENDS["withdraw"]
-    if kind not in NEVER_RUNS and _was_doubted(execution):
+    if kind not in NEVER_RUNS and doubted:
         allowed |= DOUBTED
     return allowed
 
@@ -160,133 +138,114 @@ def _was_doubted(execution: Execution | None) -> bool:
 ALLOWED_ALONE = {"auto", "notify"}
 
 
-@dataclass
-class EffectFindings:
-    """Sentences about what is wrong, and numbers about the rest."""
+class EffectFindings(Findings):
+    """What happened, beside what was asked and allowed."""
 
-    lost: list[str] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
-    doubled_by: Counter[str] = field(default_factory=Counter)  # class of tool
-    unwanted: list[str] = field(default_factory=list)  # proposals
-    unauthorised: list[str] = field(default_factory=list)
-    undone: list[str] = field(default_factory=list)  # promises of the outbox
-    outcomes: Counter[str] = field(default_factory=Counter)
-    by_class: dict[str, Counter[str]] = field(default_factory=dict)
-    proposals: int = 0
-    effects: int = 0
-    given_up: int = 0  # keyed or queryable, and no try left
-    belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
-    ends: EndFindings = field(default_factory=EndFindings)
-    log: LogFindings = field(default_factory=LogFindings)
-    post: PostFindings = field(default_factory=PostFindings)
-
-    @property
-    def violations(self) -> dict[str, list[str]]:
-        """Everything that must be empty, by its name."""
-        gaps = [f"{self.log.gaps} records"] if self.log.gaps else []
-        return {
-            "lost": self.lost,
-            "doubled": self.doubled,
-            "proposals that nobody was told of": self.unwanted,
-            "illegal": self.log.illegal,
-            "without authority": self.unauthorised,
-            "written under an old fence": self.log.stale_written,
-            "gaps in the log": gaps,
-            "promises not kept": self.undone,
-            **self.ends.violations,
-            **self.post.violations,
+    def __init__(self) -> None:
+        self.lost = Claim("requests lost, or without an end")
+        self.unwanted = Claim("proposals that nobody was told of")
+        # For each class of tools: one bounds nothing of another.
+        self.doubled = {
+            way: Claim(f"effects doubled, {way} tools")
+            for way in sorted({*CLASSES.values()})
         }
+        self.unauthorised = Claim("effects without an approval for these bytes")
+        self.undone = Claim("promises of the outbox not kept")
+        self.outcomes: Counter[str] = Counter()
+        self.by_class: dict[str, Counter[str]] = {}
+        self.proposals = 0
+        self.effects = 0
+        self.given_up = 0  # keyed or queryable, and no try left
+        # A person said no, then a sleeper did it, and an alarm says so.
+        self.belied = 0
+
+    def check_proposals(self, result: RunResult, operations: list[Operation]) -> None:
+        """Every operation has its one proposal, and every proposal came to an end."""
+        answered = result.history.answered
+        known = {row.pk: row for row in _load_proposals()}
+        self.proposals = self.undone.n = len(known)
+        self.lost.n = self.unwanted.n = len(operations)
+        for operation in operations:
+            if operation.key not in answered:
+                self.lost.fail(f"{operation.thread}: never taken")
+        for key, pk in answered.items():
+            if pk not in known:
+                self.lost.fail(f"{key}: {pk} is not there")
+        for pk in known.keys() - set(answered.values()):
+            self.unwanted.fail(f"{known[pk].thread}: {pk}")
+        for row in known.values():
+            self._check_ended(row)
+
+    def _check_ended(self, row: Proposal) -> None:
+        status, execution = read_end(row)
+        self.outcomes[status] += 1
+        request: ApprovalRequest | None = getattr(row, "request", None)
+        if execution is not None:
+            if status not in ENDED:
+                self.lost.fail(f"{row.thread}: execution {status}")
+        elif request is not None and (
+            request.settled_at is None or status == RequestStatus.AUTHORIZED
+        ):
+            self.lost.fail(f"{row.thread}: request {status}, no execution")
+
+    def check_effects(self, effects: list[Effect]) -> None:
+        """Compare the effects with what was allowed and with the gate's executions."""
+        self.effects = self.unauthorised.n = len(effects)
+        by_key: dict[str, list[Effect]] = defaultdict(list)
+        for effect in effects:
+            by_key[effect.key].append(effect)
+        rows = Execution.objects.select_related("grant__revision", "proposal")
+        executions = {row.idempotency_key: row for row in rows}
+        for key, several in by_key.items():
+            if len(several) > 1:
+                self._double(several[0].tool, f"{key}: {len(several)} effects")
+            if key not in executions:
+                self.unauthorised.fail(f"{key}: no execution has this key")
+        for key, execution in executions.items():
+            self._check_execution(execution, by_key.get(key, []))
+
+    def _check_execution(self, execution: Execution, effects: list[Effect]) -> None:
+        tool = execution.proposal.tool_name
+        way, status, count = CLASSES[tool], execution.status, len(effects)
+        self.by_class.setdefault(way, Counter())[f"{status}, {count} effects"] += 1
+        self.doubled[way].n += 1
+        name = f"{execution.proposal.thread} ({way}) {status}"
+        if status == ExecutionStatus.SUCCEEDED and count == 0:
+            self.lost.fail(f"{name}: no effect")
+        if status in WITHOUT_EFFECT and count:
+            if _is_belied(execution, effects):
+                self.belied += 1
+            else:
+                self._double(tool, f"{name}: {count} effects")
+        # An outcome may stay unknown for an opaque tool, or when no try is left.
+        if status == ExecutionStatus.UNKNOWN and way != "opaque":
+            if execution.attempts >= ATTEMPTS:
+                self.given_up += 1
+            else:
+                self.lost.fail(f"{name}: could have been known ({execution.code})")
+        for effect in effects:
+            if problem := _find_problem(execution, effect):
+                self.unauthorised.fail(f"{name}: {problem}")
+
+    def _double(self, tool: str, sentence: str) -> None:
+        self.doubled[CLASSES[tool]].fail(f"{sentence} of {tool}")
+
+    def check_outbox(self) -> None:
+        """Every outbox message is done, but for mails of a later time."""
+        waiting = OutboxMessage.objects.filter(done_at=None)
+        for message in waiting.exclude(held_until__gt=clock.now() + LATER):
+            self.undone.fail(f"{message.topic} {message.subject}")
 
 
 def check_effects(
-    result: RunResult, operations: list[Operation], ledger: Ledger, post: PostFindings
+    result: RunResult, operations: list[Operation], ledger: Ledger
 ) -> EffectFindings:
-    """Check a quiet run; `post` are the findings about its deliveries."""
-    ends = check_ends(result.history.ended, result.history.impatient)
-    found = EffectFindings(log=check_log(), ends=ends, post=post)
-    _lost(found, result, operations)
-    _effects(found, ledger.load(Effect))
-    _outbox(found)
-    return found
-
-
-def _lost(
-    found: EffectFindings, result: RunResult, operations: list[Operation]
-) -> None:
-    """Every operation has its one proposal, and every proposal came to an end."""
-    answered = result.history.answered
-    found.lost += [
-        f"{w.thread}: never taken" for w in operations if w.key not in answered
-    ]
-    rows = Proposal.objects.select_related("request").prefetch_related("executions")
-    known = {row.pk: row for row in rows}
-    found.proposals = len(known)
-    found.lost += [
-        f"{key}: {pk} is not there" for key, pk in answered.items() if pk not in known
-    ]
-    found.unwanted = [
-        f"{known[pk].thread}: {pk}" for pk in known.keys() - set(answered.values())
-    ]
-    for row in known.values():
-        found.outcomes[_end_of(found, row)] += 1
-
-
-def _end_of(found: EffectFindings, row: Proposal) -> str:
-    """The status that the agent reads, after a check that it is an end."""
-    status, execution = read_end(row)
-    request: ApprovalRequest | None = getattr(row, "request", None)
-    if execution is not None:
-        if status not in ENDED:
-            found.lost.append(f"{row.thread}: execution {status}")
-    elif request is not None and (
-        request.settled_at is None or status == RequestStatus.AUTHORIZED
-    ):
-        found.lost.append(f"{row.thread}: request {status}, no execution")
-    return status
-
-
-def _effects(found: EffectFindings, effects: list[Effect]) -> None:
-    """Compare the effects with what was allowed and with the gate's executions."""
-    found.effects = len(effects)
-    by_key: dict[str, list[Effect]] = defaultdict(list)
-    for effect in effects:
-        by_key[effect.key].append(effect)
-    rows = Execution.objects.select_related("grant__revision", "proposal")
-    executions = {row.idempotency_key: row for row in rows}
-    for key, several in by_key.items():
-        if len(several) > 1:
-            _twice(found, several[0].tool, f"{key}: {len(several)} effects")
-        if key not in executions:
-            found.unauthorised.append(f"{key}: no execution has this key")
-    for key, execution in executions.items():
-        _of_execution(found, execution, by_key.get(key, []))
-
-
-def _of_execution(
-    found: EffectFindings, execution: Execution, effects: list[Effect]
-) -> None:
-    tool = execution.proposal.tool_name
-    way, status, count = CLASSES[tool], execution.status, len(effects)
-    found.by_class.setdefault(way, Counter())[f"{status}, {count} effects"] += 1
-    name = f"{execution.proposal.thread} ({way}) {status}"
-    if status == ExecutionStatus.SUCCEEDED and count == 0:
-        found.lost.append(f"{name}: no effect")
-    if status in WITHOUT_EFFECT and count:
-        if _is_belied(execution, effects):
-            found.belied += 1
-        else:
-            _twice(found, tool, f"{name}: {count} effects")
-    if status == ExecutionStatus.UNKNOWN:
-        _unknown(found, execution, way, name)
-    for effect in effects:
-        problem = _problem(execution, effect)
-        if problem:
-            found.unauthorised.append(f"{name}: {problem}")
-
-
-def _twice(found: EffectFindings, tool: str, said: str) -> None:
-    found.doubled.append(f"{said} of {tool}")
-    found.doubled_by[CLASSES[tool]] += 1
+    """Check a quiet run."""
+    findings = EffectFindings()
+    findings.check_proposals(result, operations)
+    findings.check_effects(ledger.load(Effect))
+    findings.check_outbox()
+    return findings
 
 
 def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
@@ -296,21 +255,11 @@ def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
     if execution.code != SETTLED_BY_PERSON or execution.finished_at is None:
         return False
     answered = execution.finished_at.timestamp()
-    told = Alarm.objects.filter(kind=AlarmKind.LATE_REPORT, subject=execution.pk)
-    return told.exists() and [effect.at > answered for effect in effects] == [True]
+    alarms = Alarm.objects.filter(kind=AlarmKind.LATE_REPORT, subject=execution.pk)
+    return alarms.exists() and [effect.at > answered for effect in effects] == [True]
 
 
-def _unknown(found: EffectFindings, execution: Execution, way: str, name: str) -> None:
-    """An outcome may stay unknown for an opaque tool, or when no try is left."""
-    if way == "opaque":
-        return
-    if execution.attempts >= ATTEMPTS:
-        found.given_up += 1
-    else:
-        found.lost.append(f"{name}: could have been known ({execution.code})")
-
-
-def _problem(execution: Execution, effect: Effect) -> str:
+def _find_problem(execution: Execution, effect: Effect) -> str:
     """Why there was no authority for this effect; empty when there was."""
     grant = execution.grant
     revision = grant.revision
@@ -343,11 +292,3 @@ def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
         return f"{len(people)} of {needed} approvals"
     late = [vote for vote in votes if vote.at.timestamp() > at]
     return "approved after it happened" if late else ""
-
-
-def _outbox(found: EffectFindings) -> None:
-    """Every outbox message is done, but for mails of a later time."""
-    waiting = OutboxMessage.objects.filter(done_at=None)
-    later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
-    for message in waiting.exclude(later):
-        found.undone.append(f"{message.topic} {message.subject}")

@@ -17,36 +17,32 @@ from journal.models import LogRecord
 from reviews.models import Execution
 
 from . import recovery_times
+from .claims import Claim
 from .cluster import Cluster
-from .effect_checker import EffectFindings
+from .delivery_checker import DeliveryFindings, MailFindings, count_post
+from .effect_checker import EffectFindings, EndFindings
 from .history import ENDS, RunResult
+from .log_checker import LogFindings
 from .options import LADDER, LEASE_S, SWEEP_S, Options
-from .recovery_times import Recovery
 from .run import PENDING
-from .services import CLASSES, count_answers
-
-FEW = 3  # trials that bound nothing
+from .services import count_answers
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Something that must not happen, in how many trials it did, and its bound."""
+@dataclass
+class RunFindings:
+    """What all checkers came to."""
 
-    text: str
-    n: int
-    failures: int
-    instead: str = ""  # of a bound, where some are allowed
+    effects: EffectFindings
+    ends: EndFindings
+    log: LogFindings
+    webhooks: DeliveryFindings
+    mails: MailFindings
 
     @property
-    def bound(self) -> str:
-        """No failure in n trials: at most 3/n of all, at 95 % confidence."""
-        if self.failures:
-            return "broken"
-        if self.instead and self.n:
-            return self.instead
-        if self.n <= FEW:
-            return "too few to say" if self.n else "nothing tried"
-        return f"at most {300 / self.n:.3f} %"
+    def claims(self) -> list[Claim]:
+        effects = [*self.effects.claims, *self.effects.doubled.values()]
+        others = (self.log, self.ends, self.webhooks, self.mails)
+        return effects + [claim for part in others for claim in part.claims]
 
 
 @dataclass
@@ -75,7 +71,6 @@ class Figures:
     slow: list[str]  # executions beyond the bound, step by step
     asked: list[float]
     ended: list[float]
-    violations: dict[str, list[str]]
     stale: dict[str, int]
     restarts: dict[str, int]
     services: dict[str, int]
@@ -94,14 +89,24 @@ class Figures:
 
     @property
     def held(self) -> bool:
-        return not any(claim.failures for claim in self.claims)
+        return not self.violations
+
+    @property
+    def violations(self) -> dict[str, list[str]]:
+        """Where each claim was broken, the first times."""
+        return {c.text: c.failures[:SHOWN] for c in self.claims if c.failures}
 
     def as_json(self) -> str:
-        said = asdict(self) | {"held": self.held, "bound_s": self.bound_s}
-        return json.dumps(said, indent=1)
+        claims = [{**asdict(c), "failures": len(c.failures)} for c in self.claims]
+        changes = {
+            "claims": claims,
+            "violations": self.violations,
+            "held": self.held,
+            "bound_s": self.bound_s,
+        }
+        return json.dumps(asdict(self) | changes, indent=1)
 
 
-EACH = "each was asked for"
 SHOWN = 40  # of what is wrong, each
 REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
 SLEEPS = {"pause", "point"}
@@ -115,138 +120,101 @@ TERMINAL = {
 
 
 def compile_figures(
-    cluster: Cluster,
-    options: Options,
-    result: RunResult,
-    found: EffectFindings,
+    cluster: Cluster, options: Options, result: RunResult, findings: RunFindings
 ) -> Figures:
     """Compile the figures of a run that has been checked."""
+    effects, log, began = findings.effects, findings.log, result.began
     recovered = recovery_times.list_recoveries(result, cluster.traces)
-    stale = sum(cluster.log(slot.name).count(REFUSED) for slot in cluster.workers)
-    late = [one for one in result.faults if one.kind in SLEEPS and one.slept]
-    made = Figures(
-        at=datetime.fromtimestamp(result.began, UTC).isoformat(timespec="seconds"),
+    refused = sum(cluster.log(slot.name).count(REFUSED) for slot in cluster.workers)
+    accepted = len(log.stale.failures)
+    slept = [fault for fault in result.faults if fault.kind in SLEEPS and fault.slept]
+    kinds = Counter(fault.kind for fault in result.faults)
+    figures = Figures(
+        at=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
         command=options.command,
         seed=options.seed,
         short=options.short,
         cluster=cluster.description,
-        seconds=result.ended - result.began,
-        loaded=result.loaded - result.began,
+        seconds=result.ended - began,
+        loaded=result.loaded - began,
         requests=options.requests,
-        proposals=found.proposals,
-        effects=found.effects,
-        records=found.log.records,
-        steps=sum(found.log.steps.values()),
-        claims=[],
+        proposals=effects.proposals,
+        effects=effects.effects,
+        records=log.gaps.n,
+        steps=log.illegal.n,
+        claims=findings.claims,
         faults=[
             {
-                "kind": one.kind,
-                "at": one.at - result.began,
-                "until": one.until - result.began,
-                "target": one.target or one.slot,
+                "kind": fault.kind,
+                "at": fault.at - began,
+                "until": fault.until - began,
+                "target": fault.target or fault.slot,
             }
-            for one in result.faults
+            for fault in result.faults
         ],
-        kinds=_kinds(result),
-        outcomes=dict(found.outcomes.most_common()),
-        classes={name: dict(counts) for name, counts in found.by_class.items()},
+        kinds={kind: kinds[kind] for kind in result.kinds},
+        outcomes=dict(effects.outcomes.most_common()),
+        classes={name: dict(counts) for name, counts in effects.by_class.items()},
         recoveries={
             what: recovery_times.summarise_recoveries(recovered, what)
             for what in ("execution", "call", "timer")
         },
-        recovered=[_told(one, result.began) for one in recovered],
-        slow=recovery_times.describe_slow(recovered, LEASE_S + SWEEP_S, result.began),
-        asked=_asked(result.began),
-        ended=_ended(result.began),
-        violations={k: v[:SHOWN] for k, v in found.violations.items() if v},
-        stale={
-            "pauses": len(late),
-            "refused": stale,
-            "accepted": len(found.log.stale_written),
-        },
+        recovered=[
+            {
+                "what": recovery.span.what,
+                "at": recovery.span.ended - began,
+                "seconds": recovery.seconds,
+                "kind": recovery.kind,
+            }
+            for recovery in recovered
+        ],
+        slow=recovery_times.describe_slow(recovered, LEASE_S + SWEEP_S, began),
+        asked=_list_times({"proposal.submitted", "proposal.blocked"}, began),
+        ended=_list_times(TERMINAL, began),
+        stale={"pauses": len(slept), "refused": refused, "accepted": accepted},
         restarts=result.restarts,
         services=count_answers(cluster.ledger),
         counts=dict(result.history.counts),
-        given_up=found.given_up,
-        belied=found.belied,
+        given_up=effects.given_up,
+        belied=effects.belied,
         left=result.left,
         troubles=result.history.troubles[:SHOWN],
         impatient=len(result.history.troubles),
-        post=found.post.numbers,
+        post=count_post(findings.webhooks, findings.mails),
     )
-    made.claims = _claims(made, found)
-    return made
+    log.stale.n = refused + accepted
+    newest = Execution.objects.aggregate(most=Max("fence"))["most"] or 0
+    log.stale.text += f" (newest fence {newest})"
+    figures.claims += _build_claims(figures)
+    return figures
 
 
-def _claims(made: Figures, found: EffectFindings) -> list[Claim]:
-    taken = Execution.objects.aggregate(most=Max("fence"))["most"] or 0
-    times = [one for one in made.recovered if one["what"] == "execution"]
-    slow = sum(one["seconds"] > made.bound_s for one in times)
-    allowed = len(times) // 100  # what lies beyond the 99th of a hundred
-    stale = made.stale["refused"] + made.stale["accepted"]
-    claims = [
-        Claim("requests lost, or without an end", made.requests, len(found.lost)),
-        Claim("proposals that nobody was told of", made.requests, len(found.unwanted)),
-        *(_doubled(found, way) for way in sorted({*CLASSES.values()})),
-        Claim(
-            "effects without an approval for these bytes",
-            made.effects,
-            len(found.unauthorised),
-        ),
-        Claim("steps that no edge allows", made.steps, len(found.log.illegal)),
-        Claim("gaps in the log", made.records, found.log.gaps),
-        Claim("promises of the outbox not kept", made.proposals, len(found.undone)),
-        Claim(
-            f"writes under an old fence accepted (newest fence {taken})",
-            stale,
-            made.stale["accepted"],
-        ),
-        *(Claim(*one) for one in found.ends.claims),
-        *(Claim(*one) for one in found.post.claims),
-        Claim(
-            "kinds of work that did not come to rest",
-            len(PENDING),
-            len(made.left),
-            EACH,
-        ),
-    ]
+def _build_claims(figures: Figures) -> list[Claim]:
+    """What must hold of the run as a whole."""
+    resting = Claim(
+        "kinds of work that did not come to rest",
+        len(PENDING),
+        list(figures.left),
+        "each was asked for",
+    )
     # A few minutes on a busy machine say how it was, not whether it holds.
-    if made.short:
-        return claims
-    within = f"recoveries over lease + sweep = {made.bound_s} s, beyond one in 100"
-    said = f"{slow} took longer, {allowed} may"
-    return [*claims, Claim(within, len(times), max(slow - allowed, 0), said)]
+    if figures.short:
+        return [resting]
+    bound_s = figures.bound_s
+    times = [row for row in figures.recovered if row["what"] == "execution"]
+    slow = [f"{row['seconds']:.1f} s" for row in times if row["seconds"] > bound_s]
+    allowed = len(times) // 100  # what lies beyond the 99th of a hundred
+    recovering = Claim(
+        f"recoveries over lease + sweep = {bound_s} s, beyond one in 100",
+        len(times),
+        slow[allowed:],
+        f"{len(slow)} took longer, {allowed} may",
+    )
+    return [resting, recovering]
 
 
-def _doubled(found: EffectFindings, way: str) -> Claim:
-    """A claim of its own for each class of tools: one bounds nothing of another."""
-    executions = found.by_class.get(way, Counter()).total()
-    return Claim(f"effects doubled, {way} tools", executions, found.doubled_by[way])
-
-
-def _kinds(result: RunResult) -> dict[str, int]:
-    counted = Counter(fault.kind for fault in result.faults)
-    return {kind: counted[kind] for kind in result.kinds}
-
-
-def _told(one: Recovery, began: float) -> dict[str, Any]:
-    return {
-        "what": one.span.what,
-        "at": one.span.ended - began,
-        "seconds": one.seconds,
-        "kind": one.kind,
-    }
-
-
-def _asked(began: float) -> list[float]:
-    kinds = ("proposal.submitted", "proposal.blocked")
-    return _times(LogRecord.objects.filter(kind__in=kinds), began)
-
-
-def _ended(began: float) -> list[float]:
-    return _times(LogRecord.objects.filter(kind__in=TERMINAL), began)
-
-
-def _times(rows: Any, began: float) -> list[float]:
-    found = rows.order_by("at").values_list("at", flat=True)
-    return [round(at.timestamp() - began, 2) for at in found]
+def _list_times(kinds: set[str], began: float) -> list[float]:
+    """When the log has records of these kinds."""
+    rows = LogRecord.objects.filter(kind__in=kinds).order_by("at")
+    times = rows.values_list("at", flat=True)
+    return [round(at.timestamp() - began, 2) for at in times]

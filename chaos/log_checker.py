@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
@@ -20,6 +20,8 @@ from journal.models import LogRecord
 from journal.state_machine import NO_SOURCE, Machine
 from reviews import transitions
 from reviews.models import ApprovalRequest, Batch, Execution, Grant
+
+from .claims import Claim, Findings
 
 MACHINES: dict[type[models.Model], Machine] = {
     **transitions.MACHINES,
@@ -39,20 +41,6 @@ TAKEN = {"execution.claimed", "execution.reclaimed"}
 Subject = tuple[str, ...]
 
 
-@dataclass
-class LogFindings:
-    """What came out, in numbers and in sentences about whatever was wrong."""
-
-    records: int = 0
-    steps: Counter[str] = field(default_factory=Counter)  # machine -> records
-    illegal: list[str] = field(default_factory=list)
-    gaps: int = 0  # in the positions, or a leaf that is not the one hashed
-    stale_written: list[str] = field(default_factory=list)  # under an old fence
-    last: dict[tuple[str, Subject], str] = field(default_factory=dict)
-    fences: dict[Subject, int] = field(default_factory=dict)
-    standing: Counter[tuple[str, str]] = field(default_factory=Counter)  # by status
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """One record, as its machine reads it."""
@@ -64,19 +52,87 @@ class Step:
     fence: int | None
 
 
+class LogFindings(Findings):
+    """The log as its machines read it, and whatever was wrong."""
+
+    def __init__(self) -> None:
+        self.illegal = Claim("steps that no edge allows")
+        # In the positions, or a leaf that is not the one hashed.
+        self.gaps = Claim("gaps in the log")
+        self.stale = Claim("writes under an old fence accepted")
+        self.steps: Counter[str] = Counter()  # records of each machine
+        self.last: dict[tuple[str, Subject], str] = {}
+        self.fences: dict[Subject, int] = {}
+        self.standing: Counter[tuple[str, str]] = Counter()  # rows in each status
+
+    def take(self, machine: Machine, step: Step) -> None:
+        """The next step of a machine."""
+        self.illegal.n += 1
+        self.steps[machine.name] += 1
+        if (step.kind, step.source, step.target) not in _edges(machine):
+            self.illegal.fail(f"{machine.name}: {step.kind} from {step.source}")
+        if machine in NAMED:
+            self._follow(machine, step)
+        self.standing[machine.name, step.source] -= 1
+        self.standing[machine.name, step.target] += 1
+        if machine is transitions.execution and step.fence is not None:
+            self._check_fence(step, step.fence)
+
+    def _follow(self, machine: Machine, step: Step) -> None:
+        """One row from status to status."""
+        key = (machine.name, step.subject)
+        before = self.last.get(key, NO_SOURCE)
+        if before != step.source:
+            name = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
+            self.illegal.fail(f"{name} from {step.source or 'nothing'}, was {before}")
+        self.last[key] = step.target
+
+    def _check_fence(self, step: Step, fence: int) -> None:
+        """What a holder writes carries the fence that it was given last
+        (docs/invariants.md I22)."""
+        newest = self.fences.get(step.subject, 0)
+        if step.kind in TAKEN:
+            if fence != newest + 1:
+                self.illegal.fail(f"execution {step.subject}: fence {fence}")
+            self.fences[step.subject] = fence
+        elif fence != newest:
+            self.stale.fail(f"{step.subject}: {step.kind} under {fence}")
+
+    def compare_rows(self) -> None:
+        """The rows are where their records end, each of them has records, and no record
+        is about a row that is not there."""
+        rows = dict(_rows())
+        for key in rows.keys() | self.last.keys():
+            status, logged = rows.get(key), self.last.get(key)
+            if status != logged:
+                self.illegal.fail(f"{key}: row {status}, log {logged}")
+        for model, machine in MACHINES.items():
+            counts = Counter(model._default_manager.values_list("status", flat=True))
+            for status in {str(edge.target) for edge in machine.edges}:
+                count, logged_count = (
+                    counts[status],
+                    self.standing[machine.name, status],
+                )
+                if count != logged_count:
+                    self.illegal.fail(
+                        f"{machine.name} {status}: {count} rows, {logged_count} in the"
+                        " log"
+                    )
+
+
 def check_log() -> LogFindings:
     """In the log's own order, of the whole log."""
-    found = LogFindings()
+    findings = LogFindings()
     rows = LogRecord.objects.select_related("position").order_by("position__seq")
     for seq, row in enumerate(rows.iterator()):
         leaf = bytes(row.leaf)
-        found.records += 1
-        hashed = hashlib.sha256(b"\0" + leaf).digest()
-        found.gaps += _place(row) != (seq, hashed)
+        findings.gaps.n += 1
+        if _place(row) != (seq, hashlib.sha256(b"\0" + leaf).digest()):
+            findings.gaps.fail(f"record {row.pk}")
         for machine, step in _steps(row, json.loads(leaf)):
-            _take(found, machine, step)
-    _compare(found)
-    return found
+            findings.take(machine, step)
+    findings.compare_rows()
+    return findings
 
 
 def _place(row: LogRecord) -> tuple[int, bytes] | None:
@@ -114,67 +170,10 @@ def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
     return (str((leaf.get("data") or {}).get("batch", "")),)
 
 
-def _take(found: LogFindings, machine: Machine, step: Step) -> None:
-    found.steps[machine.name] += 1
-    if (step.kind, step.source, step.target) not in _edges(machine):
-        found.illegal.append(f"{machine.name}: {step.kind} from {step.source}")
-    if machine in NAMED:
-        _follow(found, machine, step)
-    found.standing[machine.name, step.source] -= 1
-    found.standing[machine.name, step.target] += 1
-    if machine is transitions.execution and step.fence is not None:
-        _check_fence(found, step)
-
-
 def _edges(machine: Machine) -> set[tuple[str, str, str]]:
     return {
         (edge.logged_as, str(edge.source), str(edge.target)) for edge in machine.edges
     }
-
-
-def _follow(found: LogFindings, machine: Machine, step: Step) -> None:
-    """One row from status to status."""
-    key = (machine.name, step.subject)
-    before = found.last.get(key, NO_SOURCE)
-    if before != step.source:
-        said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
-        found.illegal.append(f"{said} from {step.source or 'nothing'}, was {before}")
-    found.last[key] = step.target
-
-
-def _check_fence(found: LogFindings, step: Step) -> None:
-    """What a holder writes carries the fence that it was given last
-    (docs/invariants.md I22)."""
-    newest = found.fences.get(step.subject, 0)
-    if step.kind in TAKEN:
-        if step.fence != newest + 1:
-            found.illegal.append(f"execution {step.subject}: fence {step.fence}")
-        found.fences[step.subject] = step.fence or 0
-    elif step.fence != newest:
-        found.stale_written.append(f"{step.subject}: {step.kind} under {step.fence}")
-
-
-def _compare(found: LogFindings) -> None:
-    """The rows are where their records end, each of them has records, and no record
-    is about a row that is not there."""
-    rows = dict(_rows())
-    for key in rows.keys() | found.last.keys():
-        status, logged = rows.get(key), found.last.get(key)
-        if status != logged:
-            found.illegal.append(f"{key}: row {status}, log {logged}")
-    for model, machine in MACHINES.items():
-        found.illegal += _miscounted(found, model, machine)
-
-
-def _miscounted(
-    found: LogFindings, model: type[models.Model], machine: Machine
-) -> Iterator[str]:
-    """Statuses in which not as many rows stand as the log says."""
-    rows = Counter(model._default_manager.values_list("status", flat=True))
-    for status in {str(edge.target) for edge in machine.edges}:
-        logged = found.standing[machine.name, status]
-        if rows[status] != logged:
-            yield f"{machine.name} {status}: {rows[status]} rows, {logged} in the log"
 
 
 def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:
@@ -184,8 +183,8 @@ def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:
         yield (transitions.batch.name, (pk,)), status
     for pk, status in Delivery.objects.values_list("pk", "status"):
         yield (agents_transitions.delivery.name, (pk,)), status
-    found = Grant.objects.values_list("proposal_id", "revision__number", "status")
-    for proposal, number, status in found:
+    grants = Grant.objects.values_list("proposal_id", "revision__number", "status")
+    for proposal, number, status in grants:
         yield (transitions.grant.name, (proposal, str(number))), status
     executions = Execution.objects.values_list(
         "proposal_id", "grant__revision__number", "status"

@@ -42,12 +42,10 @@ class TimeAxis:
     @property
     def ticks(self) -> list[Tick]:
         step = next((s for s in STEPS if self.seconds / s <= TICKS), STEPS[-1])
-        found = range(0, int(self.seconds) + 1, step)
-        return [Tick(self.x(at), _clock(at, step)) for at in found]
-
-
-def _clock(at: int, step: int) -> str:
-    return f"{at // 60} min" if step >= 60 else f"{at} s"
+        return [
+            Tick(self.x(at), f"{at // 60} min" if step >= 60 else f"{at} s")
+            for at in range(0, int(self.seconds) + 1, step)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,60 +108,61 @@ def draw_area(
 WHAT = {"execution": "executions", "call": "calls of the web", "timer": "timers"}
 
 
-def format_table(made: Figures) -> str:
+def format_table(figures: Figures) -> str:
     """The figures and claims in columns, for the terminal."""
     parts = (_size, _counts, _recovered, _post, _verdict)
-    return "\n".join(line for part in parts for line in ("", *part(made)))
+    return "\n".join(line for part in parts for line in ("", *part(figures)))
 
 
-def _size(made: Figures) -> Iterator[str]:
-    yield f"{made.requests:>8,}  requests in {made.loaded:.0f} s, quiet after"
-    yield f"{'':>8}  {made.seconds:.0f} s; {made.effects:,} effects, "
-    yield f"{'':>8}  {made.records:,} log records"
-    yield f"{'':>8}  {made.cluster}"
+def _size(figures: Figures) -> Iterator[str]:
+    yield f"{figures.requests:>8,}  requests in {figures.loaded:.0f} s, quiet after"
+    yield f"{'':>8}  {figures.seconds:.0f} s; {figures.effects:,} effects, "
+    yield f"{'':>8}  {figures.records:,} log records"
+    yield f"{'':>8}  {figures.cluster}"
 
 
-def _counts(made: Figures) -> Iterator[str]:
-    for kind, count in made.kinds.items():
+def _counts(figures: Figures) -> Iterator[str]:
+    for kind, count in figures.kinds.items():
         yield f"{count:>8}  {FAULT_KINDS[kind][1]}"
     yield ""
-    for name, count in made.outcomes.items():
+    for name, count in figures.outcomes.items():
         yield f"{count:>8}  {name}"
 
 
-def _recovered(made: Figures) -> Iterator[str]:
+def _recovered(figures: Figures) -> Iterator[str]:
     yield f"{'n':>8}  {'p50':>7}  {'p99':>7}  {'most':>7}  recovered"
-    for what, one in made.recoveries.items():
-        times = "  ".join(f"{one[name]:>5.1f} s" for name in ("p50", "p99", "most"))
-        yield f"{one['n']:>8}  {times}  {WHAT[what]}"
-    if made.slow:
+    for what, row in figures.recoveries.items():
+        times = "  ".join(f"{row[name]:>5.1f} s" for name in ("p50", "p99", "most"))
+        yield f"{row['n']:>8}  {times}  {WHAT[what]}"
+    if figures.slow:
         yield ""
-        yield f"beyond {made.bound_s} s:"
-        yield from (f"    {line}" for line in made.slow)
+        yield f"beyond {figures.bound_s} s:"
+        yield from (f"    {line}" for line in figures.slow)
 
 
-def _post(made: Figures) -> Iterator[str]:
-    for about, counts in made.post.items():
-        said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        yield f"{'':>8}  {about}: {said}"
+def _post(figures: Figures) -> Iterator[str]:
+    for about, counts in figures.post.items():
+        listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        yield f"{'':>8}  {about}: {listed}"
     yield ""
-    yield f"{made.given_up:>8}  that could be looked up were given up, no try left"
-    yield f"{made.belied:>8}  answers of people belied by a late effect, with an alarm"
-    yield f"{made.impatient:>8,}  times an agent's patience ended first"
+    yield f"{figures.given_up:>8}  that could be looked up were given up, no try left"
+    belied = "answers of people belied by a late effect, with an alarm"
+    yield f"{figures.belied:>8}  {belied}"
+    yield f"{figures.impatient:>8,}  times an agent's patience ended first"
 
 
-def _verdict(made: Figures) -> Iterator[str]:
-    for claim in made.claims:
-        bound = f"{claim.failures} of {claim.n:,}, {claim.bound}"
+def _verdict(figures: Figures) -> Iterator[str]:
+    for claim in figures.claims:
+        bound = f"{len(claim.failures)} of {claim.n:,}, {claim.bound}"
         yield f"{'ok' if not claim.failures else 'BROKEN':>8}  {claim.text}: {bound}"
-    for name, found in made.violations.items():
+    for text, failures in figures.violations.items():
         yield ""
-        yield f"{name}:"
-        yield from (f"    {line}" for line in found)
-    for what, count in made.left.items():
+        yield f"{text}:"
+        yield from (f"    {failure}" for failure in failures)
+    for what, count in figures.left.items():
         yield f"{count:>8,}  still to come: {what}"
     yield ""
-    yield f"    {'HELD' if made.held else 'BROKEN'}   again: {made.command}"
+    yield f"    {'HELD' if figures.held else 'BROKEN'}   again: {figures.command}"
 
 
 HERE = Path(__file__).parent
@@ -193,73 +192,66 @@ ORDER = (
 )
 
 
-def write_page(made: Figures, file: Path) -> None:
+def write_page(figures: Figures, file: Path) -> None:
     engine = Engine(dirs=[str(HERE)], autoescape=True)
-    page = engine.get_template("report.html").render(Context(build_context(made)))
+    page = engine.get_template("report.html").render(Context(build_context(figures)))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(page)
 
 
-def build_context(made: Figures) -> dict[str, Any]:
-    across = TimeAxis(max(made.seconds, 1.0))
+def build_context(figures: Figures) -> dict[str, Any]:
+    across = TimeAxis(max(figures.seconds, 1.0))
     return {
-        "made": made,
-        "claims": [
-            {
-                "text": one.text,
-                "failures": one.failures,
-                "n": f"{one.n:,}",
-                "bound": one.bound,
-            }
-            for one in made.claims
-        ],
-        "timeline": _timeline(made, across),
-        "recovery": _recovery(made, across),
-        "outcomes": _outcomes(made),
+        "figures": figures,
+        "claims": [(claim, f"{claim.n:,}") for claim in figures.claims],
+        "timeline": _timeline(figures, across),
+        "recovery": _recovery(figures, across),
+        "outcomes": _outcomes(figures),
         "kinds": [
             {"name": FAULT_KINDS[kind][1], "kind": kind, "n": count}
-            for kind, count in made.kinds.items()
+            for kind, count in figures.kinds.items()
         ],
-        "total": sum(made.kinds.values()),
+        "total": sum(figures.kinds.values()),
         "recoveries": [
-            {"name": WHAT[what], "what": what, **one}
-            for what, one in made.recoveries.items()
+            {"name": WHAT[what], "what": what, **row}
+            for what, row in figures.recoveries.items()
         ],
         "n": {
-            name: f"{getattr(made, name):,}"
+            name: f"{getattr(figures, name):,}"
             for name in ("requests", "effects", "records", "steps")
         },
-        "when": made.at.replace("T", " ").removesuffix("+00:00"),
+        "when": figures.at.replace("T", " ").removesuffix("+00:00"),
         "services": [
-            (_said(said), f"{count:,}") for said, count in made.services.items()
+            (_describe_call(call), f"{count:,}")
+            for call, count in figures.services.items()
         ],
         "classes": sorted(
-            (way, _plural(said), f"{count:,}")
-            for way, counts in made.classes.items()
-            for said, count in counts.items()
+            (way, _spell_out(end), f"{count:,}")
+            for way, counts in figures.classes.items()
+            for end, count in counts.items()
         ),
         "post": [
             (about, name, f"{count:,}")
-            for about, counts in made.post.items()
+            for about, counts in figures.post.items()
             for name, count in counts.items()
         ],
-        "ladder": made.ladder.items(),
+        "ladder": figures.ladder.items(),
     }
 
 
-def _said(said: str) -> str:
+def _describe_call(call: str) -> str:
     """`do late` and `look found`, in words."""
-    what, _, answer = said.partition(" ")
+    what, _, answer = call.partition(" ")
     return f"{'Asked' if what == 'do' else 'Looked up'}: {answer}"
 
 
-def _plural(said: str) -> str:
-    return said.replace("1 effects", "one effect").replace("0 effects", "no effect")
+def _spell_out(end: str) -> str:
+    return end.replace("1 effects", "one effect").replace("0 effects", "no effect")
 
 
-def _timeline(made: Figures, across: TimeAxis) -> dict[str, Any]:
-    width, ended = count_rates(made.ended, made.seconds)
-    _, asked = count_rates(made.asked, made.seconds)
+def _timeline(figures: Figures, across: TimeAxis) -> dict[str, Any]:
+    width, ended = count_rates(figures.ended, figures.seconds)
+    _, asked = count_rates(figures.asked, figures.seconds)
     up = ValueAxis(round_up(max([*ended, *asked, 0.1])), 12.0, 12.0 + FLOW)
     lanes = [
         {
@@ -268,17 +260,18 @@ def _timeline(made: Figures, across: TimeAxis) -> dict[str, Any]:
             "y": up.base + 34 + LANE * place,
             "marks": [
                 {
-                    "x": across.x(one["at"]),
-                    "width": max(across.x(one["until"]) - across.x(one["at"]), 3.0),
-                    "said": (
-                        f"{one['at']:.0f} s: {FAULT_KINDS[kind][1]}, {one['target']}"
+                    "x": across.x(fault["at"]),
+                    "width": max(across.x(fault["until"]) - across.x(fault["at"]), 3.0),
+                    "title": (
+                        f"{fault['at']:.0f} s: {FAULT_KINDS[kind][1]},"
+                        f" {fault['target']}"
                     ),
                 }
-                for one in made.faults
-                if one["kind"] == kind
+                for fault in figures.faults
+                if fault["kind"] == kind
             ],
         }
-        for place, kind in enumerate(made.kinds)
+        for place, kind in enumerate(figures.kinds)
     ]
     return {
         "up": up,
@@ -287,47 +280,47 @@ def _timeline(made: Figures, across: TimeAxis) -> dict[str, Any]:
         "bucket": width,
         "ended": draw_area(ended, width, across, up),
         "asked": draw_line(asked, width, across, up),
-        "last": across.x(made.loaded),
-        "foot": up.base + 34 + LANE * len(made.kinds) - 10,
-        "height": up.base + 34 + LANE * len(made.kinds) + 18,
+        "last": across.x(figures.loaded),
+        "foot": up.base + 34 + LANE * len(figures.kinds) - 10,
+        "height": up.base + 34 + LANE * len(figures.kinds) + 18,
         "right": WIDTH - RIGHT,
     }
 
 
-def _recovery(made: Figures, across: TimeAxis) -> dict[str, Any]:
-    most = max([one["seconds"] for one in made.recovered] + [made.bound_s * 1.15])
+def _recovery(figures: Figures, across: TimeAxis) -> dict[str, Any]:
+    most = max([row["seconds"] for row in figures.recovered] + [figures.bound_s * 1.15])
     up = ValueAxis(round_up(most / 4) * 4, 12.0, 12.0 + TALL)
     bars = [
         {
-            "x": across.x(one["at"]),
-            "y": up.y(max(one["seconds"], 0.05)),
-            "height": max(up.base - up.y(max(one["seconds"], 0.05)), 1.0),
-            "what": one["what"],
-            "said": f"{one['seconds']:.1f} s after {FAULT_KINDS[one['kind']][1]}",
+            "x": across.x(row["at"]),
+            "y": up.y(max(row["seconds"], 0.05)),
+            "height": max(up.base - up.y(max(row["seconds"], 0.05)), 1.0),
+            "what": row["what"],
+            "title": f"{row['seconds']:.1f} s after {FAULT_KINDS[row['kind']][1]}",
         }
-        for one in made.recovered
+        for row in figures.recovered
     ]
     return {
         "up": up,
         "across": across,
         "bars": bars,
-        "bound": up.y(made.bound_s),
+        "bound": up.y(figures.bound_s),
         "height": up.base + 26,
         "right": WIDTH - RIGHT,
     }
 
 
-def _outcomes(made: Figures) -> list[dict[str, Any]]:
-    most = max(made.outcomes.values(), default=1)
+def _outcomes(figures: Figures) -> list[dict[str, Any]]:
+    most = max(figures.outcomes.values(), default=1)
     names = sorted(
-        made.outcomes,
+        figures.outcomes,
         key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER),
     )
     return [
         {
             "name": name,
-            "n": f"{made.outcomes[name]:,}",
-            "share": round(100 * made.outcomes[name] / most, 1),
+            "n": f"{figures.outcomes[name]:,}",
+            "share": round(100 * figures.outcomes[name] / most, 1),
         }
         for name in names
     ]

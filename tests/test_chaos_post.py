@@ -119,33 +119,35 @@ END = ("p-1", "executed")
 def test_each_outcome_arrives_under_one_name(
     ends: list[tuple[str, str]], arrivals: list[Arrival], wrong: str
 ) -> None:
-    found = DeliveryFindings()
-    delivery_checker._arrived(found, Counter(ends), arrivals, [])
-    assert [name for name in ("unheard", "unlike") if getattr(found, name)][:1] == (
+    findings = DeliveryFindings()
+    findings.check_heard(Counter(ends), arrivals, [])
+    broken = {"unheard": findings.unheard, "unlike": findings.unlike}
+    assert [name for name, claim in broken.items() if claim.failures][:1] == (
         [wrong] if wrong else []
     )
 
 
 def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
-    found = DeliveryFindings()
+    findings = DeliveryFindings()
     acknowledged = [Acknowledgement("agent-3", *END, "o-1", "driver", 9.0)]
-    delivery_checker._arrived(found, Counter([END]), [], acknowledged)
-    assert not found.unheard
+    findings.check_heard(Counter([END]), [], acknowledged)
+    assert not findings.unheard.failures
 
 
 def test_letters_of_one_id_are_alike_and_signed() -> None:
-    found = DeliveryFindings()
-    delivery_checker._alike(found, [arrival(), arrival()])
-    assert (found.unlike, found.unsigned) == ([], [])
-    delivery_checker._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
-    assert (len(found.unlike), len(found.unsigned)) == (1, 1)
-    delivery_checker._alike(found, [arrival(outcome="o-2")])
-    assert "in the body" in found.unlike[1]
+    findings = DeliveryFindings()
+    unlike, unsigned = findings.unlike.failures, findings.unsigned.failures
+    findings.check_alike([arrival(), arrival()])
+    assert (unlike, unsigned) == ([], [])
+    findings.check_alike([arrival(body="c"), arrival(), arrival(good=False)])
+    assert (len(unlike), len(unsigned)) == (1, 1)
+    findings.check_alike([arrival(outcome="o-2")])
+    assert "in the body" in unlike[1]
 
 
 def trips(folder: Path, *lines: tuple[float, str, str]) -> DeliveryAttempts:
-    said = (json.dumps([at, "worker-0", 7, step, one]) for at, step, one in lines)
-    (folder / "worker-0").write_text("\n".join(said))
+    steps = (json.dumps([at, "worker-0", 7, step, pk]) for at, step, pk in lines)
+    (folder / "worker-0").write_text("\n".join(steps))
     return DeliveryAttempts(folder)
 
 
@@ -180,7 +182,8 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     proposal = deliveries.rejected(gate)
     deliveries.promised()
     outcome = representation.compute_settled_id(proposal.pk)
-    assert delivery_checker.check_deliveries(quiet(), ledger, traces).unheard
+    unheard = delivery_checker.check_deliveries(quiet(), ledger, traces).unheard
+    assert unheard.failures
     about = (slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
@@ -190,13 +193,15 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     for row in (came, Act(*about), Acknowledgement(*about)):
         ledger.add(row)
     fine = delivery_checker.check_deliveries(quiet(), ledger, traces)
-    assert (fine.ends, fine.acts, fine.acknowledged, fine.webhooks) == (1, 1, 1, 2)
-    assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
-    assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
+    claims = (fine.unheard, fine.unacted, fine.untimely)
+    assert [claim.n for claim in (*claims, fine.unkept)] == [1, 1, 1, 2]
+    assert not any(claim.failures for claim in (*claims, fine.unlike))
+    # That it was opened: nobody sent it.
+    assert "waiting" in fine.unkept.failures[0]
     ledger.add(replace(came, at=30.0))
     ledger.add(replace(Act(*about), outcome="o-2"))
     wrong = delivery_checker.check_deliveries(quiet(), ledger, traces)
-    assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
+    assert (len(wrong.untimely.failures), len(wrong.unacted.failures)) == (1, 1)
 
 
 def quiet() -> RunResult:
