@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,26 +19,28 @@ Connection = sqlite3.Connection
 Entry = TypeVar("Entry")
 
 
-def connect(path: Path, *, patience_s: float = 30.0) -> Connection:
+def connect(
+    path: Path, *, patience_s: float = 30.0, synchronous: str = "FULL"
+) -> Connection:
     """A connection in autocommit, so that it never holds a lock between statements. It
-    waits so long for the lock of another."""
+    waits so long for the lock of another. By default an effect survives a power cut
+    once its service has reported it to the gate; with NORMAL it survives a kill."""
     db = sqlite3.connect(path, timeout=patience_s, isolation_level=None)
     db.row_factory = Row
     db.execute("PRAGMA foreign_keys = ON")
-    # An effect must survive a power cut once its service has reported it to the gate.
-    db.execute("PRAGMA synchronous = FULL")
+    db.execute(f"PRAGMA synchronous = {synchronous}")
     return db
 
 
 @contextmanager
-def reading(path: Path, **options: float) -> Iterator[Connection]:
+def reading(path: Path, **options: Any) -> Iterator[Connection]:
     """A connection for queries."""
     with closing(connect(path, **options)) as db:
         yield db
 
 
 @contextmanager
-def writing(path: Path, **options: float) -> Iterator[Connection]:
+def writing(path: Path, **options: Any) -> Iterator[Connection]:
     """One write transaction: committed at the end, rolled back by an exception."""
     with closing(connect(path, **options)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -61,12 +63,19 @@ class Ledger:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        with reading(file) as db:
-            db.execute("PRAGMA journal_mode = WAL")
+        # A connection that stays open and has read: SQLite moves the whole log into the
+        # file whenever the last one is closed.
+        self._db = connect(file)
+        self._db.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._db.execute("SELECT 1 FROM sqlite_master").fetchall()
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One write transaction. Processes are killed here, and no power is cut."""
+        return writing(self.file, synchronous="NORMAL")
 
     def add(self, entry: Any) -> int:
         """Add a row in a transaction of its own, and return its number."""
-        with writing(self.file) as db:
+        with self.writing() as db:
             return add_entry(db, entry)
 
     def load(self, kind: type[Entry], **values: Any) -> list[Entry]:

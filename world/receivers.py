@@ -27,7 +27,7 @@ import httpx2
 from counterseal_client import Backoff, Gate, webhooks
 from counterseal_client.errors import CountersealError
 
-from .database import Ledger, add_entry, load_entries, writing
+from .database import Ledger, add_entry, load_entries
 from .services import draw_mishap
 
 
@@ -87,7 +87,7 @@ class Mail:
 def act_once(ledger: Ledger, act: Act) -> None:
     """The agent's own work about an outcome, in one transaction with the outcome's
     name, as in client/examples/acts_once.py."""
-    with writing(ledger.file) as db:
+    with ledger.writing() as db:
         if not load_entries(db, Act, outcome=act.outcome):
             add_entry(db, act)
 
@@ -136,11 +136,11 @@ class WebhookReceiver:
             event = None
         about = (event.outcome, event.proposal, event.status) if event else ("", "", "")
         arrival = Arrival(at, agent, message, event is not None, digest, *about)
-        with writing(self._ledger.file) as db:
+        with self._ledger.writing() as db:
             before = len(load_entries(db, Arrival, message=message))
             number = add_entry(db, arrival)
         answer = self._answer(listener, event, before) if event else Answer(401)
-        with writing(self._ledger.file) as db:
+        with self._ledger.writing() as db:
             query = "UPDATE arrival SET answer = ? WHERE rowid = ?"
             db.execute(query, (str(answer.status or "nothing"), number))
         return answer

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.retail import store
 from tests.retail.store import Record, World
-from world.database import Connection, Ledger, add_entry, load_entries, writing
+from world.database import Connection, Ledger, add_entry, load_entries
 from world.services import Answer, KeyReused, Refusal
 
 SCHEMA = "CREATE TABLE record (kind, id, body, PRIMARY KEY (kind, id))"
@@ -68,7 +68,7 @@ class Books(Ledger):
     def open_new(cls, file: Path, world: World) -> Books:
         """Write the records of a world into a new file."""
         books = cls(file, world.products)
-        with writing(file) as db:
+        with books.writing() as db:
             db.execute(SCHEMA)
             _save(db, world)
         return books
@@ -76,7 +76,7 @@ class Books(Ledger):
     def perform(self, tool: str, args: Mapping[str, Any], key: str) -> Answer:
         """The effect, or the stored answer of its key. Raises `KeyReused`."""
         request = json.dumps([tool, args], sort_keys=True)
-        with writing(self.file) as db:  # others wait until the key is answered
+        with self.writing() as db:  # others wait until the key is answered
             for outcome in load_entries(db, Outcome, key=key):
                 if outcome.request != request:
                     raise KeyReused
@@ -107,7 +107,7 @@ class Books(Ledger):
 
     def look_up(self, tool: str, key: str) -> Answer:
         """What became of a key."""
-        with writing(self.file) as db:
+        with self.writing() as db:
             for outcome in load_entries(db, Outcome, key=key):
                 add_entry(db, Call(key, "look"))
                 if json.loads(outcome.request)[0] == tool:
@@ -116,7 +116,7 @@ class Books(Ledger):
 
     def world(self) -> World:
         """Everything as it stands."""
-        with writing(self.file) as db:
+        with self.writing() as db:
             return World(_load(db, "user"), _load(db, "order"), self.products)
 
     def counts(self) -> dict[str, Counts]:
