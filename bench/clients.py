@@ -30,7 +30,7 @@ from reviews.decisions.submission import VerdictSubmission
 from reviews.executions import run
 from reviews.models import ApprovalRequest
 
-from .seed import Seed, build_proposal_body, propose_body
+from .seed import ACTIONS_A_THREAD, Seed, build_proposal_body, propose_body
 
 _TABLES = """
 CREATE TABLE bench_request (
@@ -143,7 +143,6 @@ def open_insert_client(number: int) -> Iterator[Callable[[], object]]:
         yield FloorClient(connection).insert
 
 
-ACTIONS_A_THREAD = 10
 _EXECUTION = "SELECT id FROM reviews_execution WHERE proposal_id = %s"
 
 

@@ -7,20 +7,18 @@ same three calls on this kind of machine; the bar is a multiple of its rate.
 
 from __future__ import annotations
 
-import itertools
 import json
-import uuid
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
+from reviews.choices import Verdict
 from reviews.people import tokens
 
 from . import callables, load, servers
 from .load import HttpConnection, Run
 from .report import GoalResult, Options, format_times, join_values, print_text
-from .seed import Seed, build_proposal_body, build_proposal_headers
+from .seed import ProposalCalls, Seed, build_headers, build_verdict
 
 _PROCESSES = 2
 _CYCLES_A_THREAD = 4  # five rejections in a row would pause the run
@@ -28,55 +26,34 @@ CONNECTIONS = (1, 4, 16)
 # Cycles a second of awaithumans 0.1.11 on a machine of two cores, for CONNECTIONS.
 _PEER = (79, 76, 70)
 _BAR = 3.0
+_REASON = {"reason_code": "other", "reason": "The photo shows another lid."}
 
 
-@dataclass
+@dataclass(frozen=True)
 class CycleClient:
     """The agents and the reviewers in turn, each cycle with a proposal of its own."""
 
-    keys: list[str]
+    calls: ProposalCalls
     tokens: list[str]
-    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     async def run_cycle(self, connection: HttpConnection) -> None:
         """Propose, reject and read. Raises LookupError for a wrong outcome."""
-        number = next(self.numbers)
-        lane, turn = number % len(self.keys), number // len(self.keys)
-        key, token = self.keys[lane], self.tokens[number % len(self.tokens)]
-        thread = f"{self.run}-{lane}-{turn // _CYCLES_A_THREAD}"
-        sent = await connection.exchange(
-            load.build_request(
-                "POST",
-                "/api/v1/proposals",
-                build_proposal_headers(key, f"{self.run}-{number}"),
-                json.dumps(build_proposal_body(thread)).encode(),
+        call = self.calls.build_next()
+        proposal = json.loads(
+            await connection.exchange(
+                load.build_post("/api/v1/proposals", call.headers, call.body)
             )
         )
-        proposal = json.loads(sent)
-        await connection.exchange(_build_rejection(token, proposal))
+        token = self.tokens[call.number % len(self.tokens)]
+        rejection = build_verdict(proposal, Verdict.REJECT, **_REASON)
+        await connection.exchange(
+            load.build_post(rejection[0], build_headers(token), rejection[1])
+        )
         path = f"/api/v1/proposals/{proposal['id']}"
-        headers = {"Authorization": f"Bearer {key}"}
-        found = await connection.exchange(load.build_request("GET", path, headers))
-        if json.loads(found)["status"] != "rejected":
-            raise LookupError(found.decode())
-
-
-def _build_rejection(token: str, proposal: dict[str, Any]) -> bytes:
-    asked = proposal["request"]
-    verdict = {
-        "version": asked["version"],
-        "action_hash": proposal["action_hash"],
-        "verdict": "reject",
-        "reason_code": "other",
-        "reason": "The photo shows another lid.",
-    }
-    return load.build_request(
-        "POST",
-        f"/api/v1/requests/{asked['id']}/decide",
-        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        json.dumps(verdict).encode(),
-    )
+        headers = {"Authorization": f"Bearer {call.key}"}
+        answer = await connection.exchange(load.build_request("GET", path, headers))
+        if json.loads(answer)["status"] != "rejected":
+            raise LookupError(answer.decode())
 
 
 def measure_http_cycles(seed: Seed, options: Options) -> GoalResult:
@@ -84,14 +61,17 @@ def measure_http_cycles(seed: Seed, options: Options) -> GoalResult:
     reviewers = [
         tokens.create_token(person=person, name="bench") for person in seed.reviewers
     ]
+
+    def build_client() -> CycleClient:
+        return CycleClient(ProposalCalls(seed.keys, _CYCLES_A_THREAD), reviewers)
+
     runs: dict[int, list[Run]] = defaultdict(list)
     with servers.start_webs(_PROCESSES) as ports:
         # Every process learns every key and parses the policy.
-        _run_cycles(CycleClient(seed.keys, reviewers), ports, CONNECTIONS[-1], 2.0)
+        _run_cycles(build_client(), ports, CONNECTIONS[-1], 2.0)
         for number in range(options.rounds):
             for connections in CONNECTIONS:
-                client = CycleClient(seed.keys, reviewers)
-                run = _run_cycles(client, ports, connections, options.seconds)
+                run = _run_cycles(build_client(), ports, connections, options.seconds)
                 runs[connections].append(run)
             print_text(f"G12 round {number + 1}: {_describe_round(runs)}")
     return _build_cycles_result(runs, options)
@@ -108,18 +88,18 @@ def _run_cycles(
 
 
 def _describe_round(runs: dict[int, list[Run]]) -> str:
-    last = [found[-1] for found in runs.values()]
+    last = [series[-1] for series in runs.values()]
     return join_values(f"{run.rate:.0f}/s {format_times(run.times)}" for run in last)
 
 
 def _build_cycles_result(runs: dict[int, list[Run]], options: Options) -> GoalResult:
-    rates = [median([run.rate for run in found]) for found in runs.values()]
+    rates = [median([run.rate for run in series]) for series in runs.values()]
     times = [
-        format_times([taken for run in found for taken in run.times])
-        for found in runs.values()
+        format_times([taken for run in series for taken in run.times])
+        for series in runs.values()
     ]
     bars = [_BAR * peer for peer in _PEER]
-    counts = (sum(run.count for run in found) for found in runs.values())
+    counts = (sum(run.count for run in series) for series in runs.values())
     return GoalResult(
         "G12 propose, decide, outcome over HTTP",
         f"{join_values(f'{rate:.0f}' for rate in rates)} cycles a second at "

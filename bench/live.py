@@ -8,11 +8,9 @@ agent that waits for it by long-poll, while a hundred others wait.
 from __future__ import annotations
 
 import http.client
-import itertools
-import json
 import random
+import re
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +31,7 @@ from world.cast import DECIDERS
 
 from . import browser, callables, clients, load, servers
 from .report import GoalResult, Options, build_latency_results, format_times, print_text
-from .seed import Seed, build_proposal_body, build_proposal_headers
+from .seed import ProposalCalls, Seed
 
 STREAMS = 100
 QUEUE_P50_S, QUEUE_P99_S = 0.040, 0.080
@@ -73,27 +71,20 @@ class Streams:
                 self.events += 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Proposer:
     """Proposes for one agent after the other, over one kept-alive connection."""
 
     connection: http.client.HTTPConnection
-    keys: list[str]
-    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    numbers: Iterator[int] = field(default_factory=itertools.count)
+    calls: ProposalCalls
 
     def propose(self) -> float:
         """Propose, and return the time at which the request was sent."""
-        number = next(self.numbers)
-        key = self.keys[number % len(self.keys)]
-        headers = build_proposal_headers(key, f"{self.run}-{number}")
-        sent = json.dumps(build_proposal_body(f"{self.run}-{number}"))
+        call = self.calls.build_next()
         began = time.time()
-        self.connection.request("POST", "/api/v1/proposals", sent, headers)
-        answer = self.connection.getresponse()
-        said = answer.read()
-        if answer.status != 201:
-            raise LookupError(f"{answer.status} {said!r}")
+        load.exchange(
+            self.connection, "POST", "/api/v1/proposals", call.headers, call.body
+        )
         return began
 
 
@@ -143,7 +134,8 @@ def measure_queue_updates(seed: Seed, options: Options) -> tuple[GoalResult, ...
     with servers.start_webs(1) as (port,), load.hold_connections() as holder:
         _open_streams(holder, streams, port)
         with _open_queue(port) as queue:
-            proposer = Proposer(http.client.HTTPConnection(LOOPBACK, port), seed.keys)
+            connection = http.client.HTTPConnection(LOOPBACK, port)
+            proposer = Proposer(connection, ProposalCalls(seed.keys, per_thread=1))
             queue.open()
             for _ in range(5):
                 queue.sample(proposer)
@@ -206,10 +198,10 @@ class Waiters:
         headers = {"Authorization": f"Bearer {key}"}
         async with load.open_request(self.port, path, headers) as reader:
             self.sent += 1
-            _, said = await load.read_answer(reader)
+            _, answer = await load.read_answer(reader)
             at = time.monotonic()
-        if b'"status": "rejected"' not in said and b'"status":"rejected"' not in said:
-            raise LookupError(said.decode())
+        if not re.search(rb'"status": ?"rejected"', answer):
+            raise LookupError(answer.decode())
         self.answered[proposal] = at
 
 
@@ -243,12 +235,12 @@ def _time_decisions(
     """Decide `n` requests whose agents wait, beside a hundred that go on waiting."""
     client, waiters = clients.ProductClient(seed, 0), Waiters(port)
     stored = [client.propose() for _ in range(n + WAITERS)]
-    keys = _map_keys(seed, [one.proposal for one in stored])
-    for one in stored:
-        holder.start(partial(waiters.wait, one.proposal, keys[one.proposal]))
+    keys = _map_keys(seed, [answer.proposal for answer in stored])
+    for proposal, key in keys.items():
+        holder.start(partial(waiters.wait, proposal, key))
     load.wait_until(lambda: waiters.sent == len(stored), "nobody waits")
     time.sleep(2.0)  # all of them were asked about once, and are held
-    return [_time_decision(client, waiters, one) for one in stored[:n]]
+    return [_time_decision(client, waiters, answer) for answer in stored[:n]]
 
 
 def _map_keys(seed: Seed, proposals: list[str]) -> dict[str, str]:

@@ -7,6 +7,8 @@ written by hand, and all its connections share one event loop.
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
 import math
 import threading
 import time
@@ -16,6 +18,7 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterator,
+    Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
@@ -202,6 +205,28 @@ def build_request(
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def build_post(path: str, headers: dict[str, str], body: Any) -> bytes:
+    return build_request("POST", path, headers, json.dumps(body).encode())
+
+
+def exchange(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: Any = None,
+) -> Any:
+    """Send a request over a kept-alive connection and return its answer's JSON. Raises
+    LookupError for a refusal."""
+    sent = None if body is None else json.dumps(body)
+    connection.request(method, path, sent, dict(headers))
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status >= 300:
+        raise LookupError(f"{answer.status} {text!r}")
+    return json.loads(text)
 
 
 class ConnectionHolder:

@@ -6,9 +6,6 @@ a ping of the same processes.
 
 from __future__ import annotations
 
-import itertools
-import json
-import uuid
 from dataclasses import dataclass
 from statistics import median
 
@@ -22,7 +19,7 @@ from .report import (
     join_values,
     print_text,
 )
-from .seed import Seed, build_proposal_body, build_proposal_headers
+from .seed import ProposalCalls, Seed
 
 _PROCESSES, _CONNECTIONS = 2, 16
 RATE_BAR, P99_BAR = 0.4, 3.0
@@ -72,29 +69,17 @@ def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
         connections=_CONNECTIONS,
         seconds=seconds,
     )
+    calls = ProposalCalls(seed.keys)
+
+    def propose() -> bytes:
+        call = calls.build_next()
+        return load.build_post("/api/v1/proposals", call.headers, call.body)
+
     ours = load.run_http_clients(
-        ports, ProposalRequests(seed).request, connections=_CONNECTIONS, seconds=seconds
+        ports, propose, connections=_CONNECTIONS, seconds=seconds
     )
     callables.empty_broker()
     return ProposalRound(raw, ping, ours)
-
-
-class ProposalRequests:
-    """The agents in turn; ten proposals of one thread follow one another."""
-
-    def __init__(self, seed: Seed) -> None:
-        self.keys = seed.keys
-        self.run = uuid.uuid4().hex[:8]
-        self.count = itertools.count()
-
-    def request(self) -> bytes:
-        number = next(self.count)
-        # Sixteen at a time must not queue for one thread's lock.
-        lane, turn = number % len(self.keys), number // len(self.keys)
-        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
-        headers = build_proposal_headers(self.keys[lane], f"{self.run}-{number}")
-        sent = json.dumps(build_proposal_body(thread)).encode()
-        return load.build_request("POST", "/api/v1/proposals", headers, sent)
 
 
 def _build_proposals_results(

@@ -8,16 +8,14 @@ while nothing happens is subtracted.
 from __future__ import annotations
 
 import http.client
-import itertools
-import json
 import os
 import re
 import time
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,14 +24,14 @@ import psycopg
 from django.db import connections
 
 from hitl.environment import LOOPBACK
-from reviews.choices import VERDICT_SPECS, Verdict
+from reviews.choices import Verdict
 from reviews.people import tokens
 from world.processes import wait_until
 
-from . import clients, servers
+from . import clients, load, servers
 from .execution import UNDONE, clear_messages
 from .report import GoalResult, Options, format_ratio, print_text
-from .seed import Seed, build_proposal_body, build_proposal_headers
+from .seed import ProposalCalls, Seed, build_headers, build_verdict
 
 COUNTS = (1, 2)  # web processes, and as many workers
 COST_BAR = 1.1
@@ -60,67 +58,29 @@ class ActionCost:
 class ActionDriver:
     """Proposes over HTTP and approves by a reviewer's token; the worker performs."""
 
-    keys: list[str]
+    calls: ProposalCalls
     tokens: list[str]
-    run: str
-    numbers: Iterator[int]
 
     def run_actions(self, port: int, count: int) -> None:
         """Propose and approve so many, over one kept-alive connection."""
         connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+        send = partial(load.exchange, connection, "POST")
         try:
             for _ in range(count):
-                self._run_action(connection)
+                call = self.calls.build_next()
+                proposal = send("/api/v1/proposals", call.headers, call.body)
+                path, verdict = build_verdict(proposal, Verdict.APPROVE)
+                token = self.tokens[call.number % len(self.tokens)]
+                send(path, build_headers(token), verdict)
         finally:
             connection.close()
-
-    def _run_action(self, connection: http.client.HTTPConnection) -> None:
-        number = next(self.numbers)
-        lane, turn = number % len(self.keys), number // len(self.keys)
-        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
-        headers = build_proposal_headers(self.keys[lane], f"{self.run}-{number}")
-        proposal = _exchange(
-            connection, "/api/v1/proposals", headers, build_proposal_body(thread)
-        )
-        asked = proposal["request"]
-        verdict = {
-            "version": asked["version"],
-            "action_hash": proposal["action_hash"],
-            "verdict": Verdict.APPROVE,
-            "reason_code": VERDICT_SPECS[Verdict.APPROVE].reasons[0],
-        }
-        token = self.tokens[number % len(self.tokens)]
-        headers = {
-            "Authorization": f"Bearer {token}",
-            "Content-Type": "application/json",
-        }
-        _exchange(
-            connection, f"/api/v1/requests/{asked['id']}/decide", headers, verdict
-        )
-
-
-def _exchange(
-    connection: http.client.HTTPConnection,
-    path: str,
-    headers: Mapping[str, str],
-    sent: Any,
-) -> dict[str, Any]:
-    connection.request("POST", path, json.dumps(sent), dict(headers))
-    answer = connection.getresponse()
-    text = answer.read()
-    if answer.status >= 300:
-        raise LookupError(f"{answer.status} {text!r}")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def measure_scaling(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure one of each and two of each in turn, each round in the other order."""
     driver = ActionDriver(
-        seed.keys,
-        [tokens.create_token(person=one, name="bench") for one in seed.reviewers],
-        uuid.uuid4().hex[:8],
-        itertools.count(),
+        ProposalCalls(seed.keys),
+        [tokens.create_token(person=person, name="bench") for person in seed.reviewers],
     )
     costs: dict[int, list[ActionCost]] = {count: [] for count in COUNTS}
     for number in range(options.rounds):

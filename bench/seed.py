@@ -7,8 +7,10 @@ proposal: its reasons and its checkpoint are part of the unit of work.
 from __future__ import annotations
 
 import base64
+import itertools
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,13 @@ from agents.models import Agent
 from agents.schemas.proposals import ProposalIn
 from policies.models import Person
 from reviews.batches import formation
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.models import Batch
 from world import cast as world_cast
 
 POLICY = Path(__file__).parent / "policy.yaml"
 _BLOB = base64.b64encode(bytes(range(256))).decode()
+ACTIONS_A_THREAD = 10
 _WAITING = 50  # refunds, and credits of one batch
 # So many that none reaches the shipped 600 proposals a minute or 1,000 waiting: the
 # caps stay as they are and are asked every time.
@@ -75,13 +79,60 @@ def build_proposal_body(thread: str) -> dict[str, Any]:
     }
 
 
-def build_proposal_headers(agent_key: str, idempotency_key: str) -> dict[str, str]:
-    """The headers of `POST /proposals` by the agent with this key."""
+def build_headers(credential: str, **headers: str) -> dict[str, str]:
+    """The headers of a call with a body by the agent or person with this credential."""
     return {
-        "Authorization": f"Bearer {agent_key}",
+        "Authorization": f"Bearer {credential}",
         "Content-Type": "application/json",
-        "Idempotency-Key": idempotency_key,
+        **headers,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalCall:
+    """What `POST /proposals` takes, and the key of the agent that sends it."""
+
+    number: int
+    key: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+@dataclass
+class ProposalCalls:
+    """Calls of the agents in turn; so many proposals of one thread follow one another.
+    Those at work at a time do not queue for one thread's lock."""
+
+    keys: list[str]
+    per_thread: int = ACTIONS_A_THREAD
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def build_next(self) -> ProposalCall:
+        number = next(self.numbers)
+        turn, lane = divmod(number, len(self.keys))
+        key = self.keys[lane]
+        return ProposalCall(
+            number,
+            key,
+            build_headers(key, **{"Idempotency-Key": f"{self.run}-{number}"}),
+            build_proposal_body(f"{self.run}-{lane}-{turn // self.per_thread}"),
+        )
+
+
+def build_verdict(
+    proposal: dict[str, Any], verdict: Verdict, **fields: str
+) -> tuple[str, dict[str, Any]]:
+    """The path and the body of a verdict on a proposal, as its agent sees it."""
+    request = proposal["request"]
+    body = {
+        "version": request["version"],
+        "action_hash": proposal["action_hash"],
+        "verdict": verdict,
+        "reason_code": VERDICT_SPECS[verdict].reasons[0],
+        **fields,
+    }
+    return f"/api/v1/requests/{request['id']}/decide", body
 
 
 def propose_body(

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.load import LOOPBACK
+from bench.load import LOOPBACK, exchange
 
 from .stretch import StretchOptions, print_stretch, read_options
 
@@ -50,9 +50,9 @@ class TaskClient:
         task = self._exchange("POST", "/api/tasks", self._build_task())
         path = f"/api/tasks/{task['id']}"
         self._exchange("POST", f"{path}/complete", {"response": RESPONSE})
-        found = self._exchange("GET", path)
-        if found["response"] != RESPONSE:
-            raise LookupError(json.dumps(found))
+        outcome = self._exchange("GET", path)
+        if outcome["response"] != RESPONSE:
+            raise LookupError(json.dumps(outcome))
 
     def _build_task(self) -> dict[str, Any]:
         return {
@@ -69,14 +69,8 @@ class TaskClient:
             "Authorization": f"Bearer {self.token}",
             "Content-Type": "application/json",
         }
-        body = None if sent is None else json.dumps(sent)
-        self.connection.request(method, path, body, headers)
-        answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status >= 300:
-            raise LookupError(f"{answer.status} {text!r}")
-        found: dict[str, Any] = json.loads(text)
-        return found
+        answer: dict[str, Any] = exchange(self.connection, method, path, headers, sent)
+        return answer
 
 
 @contextmanager
