@@ -156,12 +156,12 @@ def _describe_machine() -> str:
             "SELECT name, setting FROM pg_settings WHERE name IN"
             " ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes')"
         )
-        found = dict(cursor.fetchall())
+        settings = dict(cursor.fetchall())
     load = os.getloadavg()[0]
     return (
         f"{os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()}, "
-        f"PostgreSQL {found.pop('server_version')}, "
-        + ", ".join(f"{name} {value}" for name, value in sorted(found.items()))
+        f"PostgreSQL {settings.pop('server_version')}, "
+        + ", ".join(f"{name} {value}" for name, value in sorted(settings.items()))
     )
 
 

@@ -132,7 +132,7 @@ def visit_slowly(context: BrowserContext, url: str, name: str) -> Visit:
     page.add_init_script(f"({_WATCH_VISIT})()")
     _slow_down(context, page)
     asked: list[Request] = []
-    page.on("request", lambda one: asked.append(one))
+    page.on("request", lambda request: asked.append(request))
     page.goto(url, wait_until="load")
     # Without the stream, and the POST by which a reviewer takes the request up.
     count = sum(o.method == "GET" and o.resource_type in _FETCHED for o in asked)

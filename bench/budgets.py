@@ -75,11 +75,11 @@ class MeasuredPage:
     @property
     def line(self) -> GoalResult:
         """Each figure beside its bar."""
-        said = [f"{n} {self.figures[n]:.4g}/{bar:g}" for n, bar in self.bars.items()]
+        figures = [f"{n} {self.figures[n]:.4g}/{bar:g}" for n, bar in self.bars.items()]
         over = [n for n, bar in self.bars.items() if self.figures[n] > bar]
         return GoalResult(
             f"W {self.name}",
-            ", ".join(said),
+            ", ".join(figures),
             "after each slash",
             not over,
             f"n = {ANSWERS} answers, {len(self.felt)} slow visits",
@@ -88,9 +88,9 @@ class MeasuredPage:
     def take_medians(self) -> None:
         """Take the medians over the slow visits."""
         for place in fields(Visit):
-            found = median([getattr(one, place.name) for one in self.felt])
+            middle = median([getattr(visit, place.name) for visit in self.felt])
             label = _FIGURES[place.name]
-            self.figures[label] = found * 1000 if label.endswith("ms") else found
+            self.figures[label] = middle * 1000 if label.endswith("ms") else middle
 
 
 def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
@@ -99,33 +99,33 @@ def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]
     opened = propose_pages(seed, COMMITS)
     visited = [_build_page(name, path) for name, path in opened.paths.items()]
     with servers.start_webs(1) as (port,):
-        for one in visited:
-            _time_answers(one, port)
+        for page in visited:
+            _time_answers(page, port)
         with browser.open_chromium() as chromium:
             signed_in = {
                 name: _create_profile(chromium, port, name)
                 for name in set(_PEOPLE.values())
             }
             for number in range(options.rounds):
-                for one in visited:
+                for page in visited:
                     with _open_profile(
-                        chromium, signed_in[_PEOPLE[one.name]]
+                        chromium, signed_in[_PEOPLE[page.name]]
                     ) as context:
-                        url = f"http://{LOOPBACK}:{port}{one.path}"
-                        one.felt.append(browser.visit_slowly(context, url, one.name))
+                        url = f"http://{LOOPBACK}:{port}{page.path}"
+                        page.felt.append(browser.visit_slowly(context, url, page.name))
                 felt = [f"{v.name} {astuple(v.felt[-1])}" for v in visited]
                 print_text(f"W round {number + 1}: {'; '.join(felt)}")
             with _open_profile(chromium, signed_in["rita"]) as context:
                 decided = measure_commits(context, port, opened.requests)
-    for one in visited:
-        one.take_medians()
-    return (*(one.line for one in visited), decided)
+    for page in visited:
+        page.take_medians()
+    return (*(page.line for page in visited), decided)
 
 
 def _build_page(name: str, path: str) -> MeasuredPage:
-    found = MeasuredPage(name, path, browser.create_session(_PEOPLE[name]))
-    found.figures["SQL"] = _count_statements(_PEOPLE[name], path)
-    return found
+    page = MeasuredPage(name, path, browser.create_session(_PEOPLE[name]))
+    page.figures["SQL"] = _count_statements(_PEOPLE[name], path)
+    return page
 
 
 def _count_statements(person: str, path: str) -> int:
@@ -142,20 +142,20 @@ def _count_statements(person: str, path: str) -> int:
     return len(asked)
 
 
-def _time_answers(one: MeasuredPage, port: int) -> None:
+def _time_answers(page: MeasuredPage, port: int) -> None:
     """Time the server alone, without the slow line."""
-    cookies = {settings.SESSION_COOKIE_NAME: one.key}
+    cookies = {settings.SESSION_COOKIE_NAME: page.key}
     base = f"http://{LOOPBACK}:{port}"
     times: list[float] = []
     with httpx2.Client(base_url=base, cookies=cookies, trust_env=False) as client:
         for _ in range(ANSWERS):
             began = time.perf_counter()
-            answer = client.get(one.path)
+            answer = client.get(page.path)
             times.append(time.perf_counter() - began)
             assert answer.status_code == 200, answer.status_code
-    one.figures["gzip KB"] = len(gzip.compress(answer.content, 6)) / 1024
-    one.figures["raw KB"] = len(answer.content) / 1024
-    one.figures["server p95 ms"] = percentile(times, 95) * 1000
+    page.figures["gzip KB"] = len(gzip.compress(answer.content, 6)) / 1024
+    page.figures["raw KB"] = len(answer.content) / 1024
+    page.figures["server p95 ms"] = percentile(times, 95) * 1000
 
 
 def _create_profile(chromium: Browser, port: int, name: str) -> StorageState:
@@ -197,7 +197,9 @@ def measure_commits(
     """Reject each of the first requests once."""
     page = context.new_page()
     base = f"http://{LOOPBACK}:{port}/requests"
-    times = [_time_rejection(page, f"{base}/{one}/") for one in requests[:COMMITS]]
+    times = [
+        _time_rejection(page, f"{base}/{request}/") for request in requests[:COMMITS]
+    ]
     slowest = percentile(times, 95)
     return GoalResult(
         "W commit -> the new state on the page",

@@ -183,14 +183,14 @@ class RowWrites:
 def count_row_writes(connection: psycopg.Connection[Any]) -> RowWrites:
     """What PostgreSQL has counted. A session adds what it wrote when it is idle or
     ends."""
-    found = connection.execute(_WRITES, [list(TABLES)]).fetchone()
-    assert found is not None
-    return RowWrites(float(found[0]), float(found[1]))
+    counts = connection.execute(_WRITES, [list(TABLES)]).fetchone()
+    assert counts is not None
+    return RowWrites(float(counts[0]), float(counts[1]))
 
 
 def load_pattern(connection: psycopg.Connection[Any], proposal: str) -> dict[str, Any]:
     """The ids of a finished action, by which its rows are found and renamed."""
-    found = connection.execute(
+    row = connection.execute(
         """
         SELECT request.id, permit.id, execution.id, revision.id, proposal.thread,
                '"' || proposal.agent || '"',
@@ -205,13 +205,13 @@ def load_pattern(connection: psycopg.Connection[Any], proposal: str) -> dict[str
         """,
         [proposal],
     ).fetchone()
-    if found is None:
+    if row is None:
         raise LookupError(f"{proposal} is no finished action")
     names = (
         "request", "grant", "execution", "revision", "thread", "agent", "effect",
         "result", "digest", "order",
     )  # fmt: skip
-    return {"proposal": proposal, **dict(zip(names, found, strict=True))}
+    return {"proposal": proposal, **dict(zip(names, row, strict=True))}
 
 
 def write_actions(

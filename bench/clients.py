@@ -109,11 +109,10 @@ class FloorClient:
         self.connection.commit()
 
     def _insert(self) -> FloorRequest:
-        said = json.dumps(build_proposal_body("t-1"))
-        digest = "sha256:" + hashlib.sha256(said.encode()).hexdigest()
-        found = self.connection.execute(_INSERT_REQUEST, [said, digest]).fetchone()
-        assert found is not None
-        return FloorRequest(int(found[0]), digest)
+        body = json.dumps(build_proposal_body("t-1"))
+        digest = "sha256:" + hashlib.sha256(body.encode()).hexdigest()
+        (pk,) = read_row(self.connection, _INSERT_REQUEST, [body, digest])
+        return FloorRequest(int(pk), digest)
 
     def _audit(self, pk: int, kind: str, actor: str) -> None:
         self.connection.execute(_INSERT_AUDIT, [pk, kind, json.dumps({"actor": actor})])
@@ -122,6 +121,19 @@ class FloorClient:
 def connect_database(*, autocommit: bool = False) -> psycopg.Connection[Any]:
     """A plain connection to the run's database."""
     return psycopg.connect(settings.COUNTERSEAL.database_url, autocommit=autocommit)
+
+
+def read_row(
+    connection: psycopg.Connection[Any], sql: str, values: Any = None
+) -> tuple[Any, ...]:
+    """The one row of a query."""
+    row: tuple[Any, ...] | None = connection.execute(sql, values).fetchone()
+    assert row is not None
+    return row
+
+
+def read_number(connection: psycopg.Connection[Any], sql: str) -> int:
+    return int(read_row(connection, sql)[0])
 
 
 def create_floor_tables() -> None:

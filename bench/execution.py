@@ -84,16 +84,16 @@ class Sampler:
     def _ours(self, stored: Any) -> float:
         began = time.monotonic()
         self.client.decide(stored)
-        for told in self.listener.notifies(timeout=_PATIENCE_S):
+        for notice in self.listener.notifies(timeout=_PATIENCE_S):
             ended = time.monotonic()
-            if told.payload == stored.proposal and self._done(stored.proposal):
+            if notice.payload == stored.proposal and self._done(stored.proposal):
                 return ended - began
         raise TimeoutError("the worker did not execute it")
 
     def _done(self, proposal: str) -> bool:
-        found = self.floor.connection.execute(_DONE, [proposal]).fetchone()
+        row = self.floor.connection.execute(_DONE, [proposal]).fetchone()
         self.floor.connection.commit()
-        return found is not None
+        return row is not None
 
     def _raw(self) -> float:
         asked = self.floor.propose()
@@ -115,21 +115,21 @@ class Sampler:
             time.sleep(0.002)
 
     def _undone(self) -> set[str]:
-        found = self.floor.connection.execute(UNDONE).fetchall()
+        rows = self.floor.connection.execute(UNDONE).fetchall()
         self.floor.connection.commit()
-        return {topic for (topic,) in found}
+        return {topic for (topic,) in rows}
 
 
 def _time_hop() -> float:
     """Seconds from sending a no-op to its first line in the worker."""
     began = time.monotonic()
     current_app.send_task("bench.callables.hop", retry=False, ignore_result=True)
-    told: Any = callables.connect_broker().blpop(
+    item: Any = callables.connect_broker().blpop(
         [callables.HOP], timeout=int(_PATIENCE_S)
     )
-    if told is None:
+    if item is None:
         raise TimeoutError("the no-op did not arrive")
-    return float(told[1]) - began
+    return float(item[1]) - began
 
 
 def measure_execution(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
@@ -187,16 +187,19 @@ def _build_execution_results(
 def _build_percentile_result(
     rounds: list[ExecutionRound], percent: int, bar: float, options: Options
 ) -> GoalResult:
-    ratios = [one.over(percent) for one in rounds]
+    ratios = [lap.over(percent) for lap in rounds]
     ours, raw = (
         format_ms(median([percentile(times, percent) for times in sides]))
-        for sides in ([one.ours for one in rounds], [one.raw for one in rounds])
+        for sides in (
+            [lap.ours for lap in rounds],
+            [lap.raw for lap in rounds],
+        )
     )
     return GoalResult(
         f"G3 approve -> executed, p{percent}",
         f"{format_ratio(ratios)} x, {ours}",
         f"<= {bar:g} x",
         median(ratios) <= bar,
-        f"n = {sum(len(one.ours) for one in rounds)} of each, {options.rounds} rounds",
+        f"n = {sum(len(lap.ours) for lap in rounds)} of each, {options.rounds} rounds",
         floor=f"raw decide + hop + effect {raw}",
     )

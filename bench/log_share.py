@@ -79,11 +79,11 @@ def _measure_round(client: ProductClient, samples: int) -> Round:
 def _run_action(client: ProductClient, times: Round, bare: str) -> None:
     """One action up to its operation without the append; `bare` is empty for a whole
     one."""
-    found: Any = None
+    result: Any = None
     for name, step in _list_steps(client):
         with _leave_out_append() if name == bare else nullcontext():
             began = time.perf_counter()
-            found = step(found)
+            result = step(result)
             took = time.perf_counter() - began
         if name == bare:
             times[name].bare.append(took)
@@ -118,12 +118,12 @@ def _build_missing_verifier_result() -> GoalResult:
 
 
 def _build_share_result(name: str, rounds: list[Round]) -> GoalResult:
-    ratios = [one[name].ratio for one in rounds]
+    ratios = [times[name].ratio for times in rounds]
     whole, bare = (
         median([median(times) for times in sides])
         for sides in (
-            [one[name].whole for one in rounds],
-            [one[name].bare for one in rounds],
+            [times[name].whole for times in rounds],
+            [times[name].bare for times in rounds],
         )
     )
     return GoalResult(
@@ -131,7 +131,7 @@ def _build_share_result(name: str, rounds: list[Round]) -> GoalResult:
         f"{format_ratio(ratios)} x, {format_ms(whole)}",
         f"<= {SHARE_BAR} x the same without it",
         median(ratios) <= SHARE_BAR,
-        f"n = {sum(len(one[name].whole) for one in rounds)} of each,"
+        f"n = {sum(len(times[name].whole) for times in rounds)} of each,"
         f" {len(rounds)} rounds",
         floor=f"without it {format_ms(bare)}",
     )

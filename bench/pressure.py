@@ -160,7 +160,7 @@ class AlarmWatch:
     seconds: float = math.inf
 
     def look(self) -> bool:
-        if self.seconds == math.inf and _read_number(self.watch, _OPEN_ALARMS):
+        if self.seconds == math.inf and clients.read_number(self.watch, _OPEN_ALARMS):
             self.seconds = time.monotonic() - self.began
         return self.seconds < math.inf
 
@@ -194,20 +194,16 @@ def _pass_actions(
 def _wait_until_caught_up(watch: psycopg.Connection[Any]) -> tuple[int, float]:
     """Let a worker number the records and a web process close the alarm. Returns how
     many records waited, and the seconds until none did."""
-    records, began = _read_number(watch, _UNNUMBERED), time.monotonic()
+    records, began = clients.read_number(watch, _UNNUMBERED), time.monotonic()
     callables.empty_broker()
     with servers.start_workers():
-        wait_until(lambda: not _read_number(watch, _UNNUMBERED), _PATIENCE_S)
+        wait_until(lambda: not clients.read_number(watch, _UNNUMBERED), _PATIENCE_S)
         seconds = time.monotonic() - began
         with servers.start_webs(1):
-            wait_until(lambda: not _read_number(watch, _OPEN_ALARMS), _PATIENCE_S)
+            wait_until(
+                lambda: not clients.read_number(watch, _OPEN_ALARMS), _PATIENCE_S
+            )
     return records, seconds
-
-
-def _read_number(watch: psycopg.Connection[Any], sql: str) -> int:
-    found = watch.execute(sql).fetchone()
-    assert found is not None
-    return int(found[0])
 
 
 def _measure_figures(seed: Seed, options: Options, when: str) -> Figures:
@@ -219,7 +215,7 @@ def _measure_figures(seed: Seed, options: Options, when: str) -> Figures:
     runs = execution.run_rounds(seed, rounds)
     figures = Figures(
         trips,
-        {percent: median([one.over(percent) for one in runs]) for percent in (50, 99)},
+        {percent: median([lap.over(percent) for lap in runs]) for percent in (50, 99)},
         median([_time_queue() for _ in range(rounds.rounds)]),
     )
     print_text(f"pressure, {when}: {figures}")
@@ -282,10 +278,10 @@ def _build_figure_result(
 
 
 def _build_alarm_result(seconds: float) -> GoalResult:
-    found = seconds < math.inf
+    came = seconds < math.inf
     return GoalResult(
         "pressure: the alarm",
-        f"after {seconds:.0f} s" if found else f"none in {2 * ALARM_BAR_S:.0f} s",
+        f"after {seconds:.0f} s" if came else f"none in {2 * ALARM_BAR_S:.0f} s",
         f"<= {ALARM_BAR_S:.0f} s",
         seconds <= ALARM_BAR_S,
         "n = 1",

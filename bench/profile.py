@@ -108,7 +108,7 @@ def _find_sender(frame: FrameType | None) -> str:
 def _shorten(sql: str) -> str:
     """The verb and the tables of a long statement; its columns say little."""
     text = " ".join(sql.replace('"', "").split())
-    verb, found, rest = text.partition(" FROM ")
-    if found and verb.startswith("SELECT") and len(verb) > _WIDTH // 3:
+    verb, separator, rest = text.partition(" FROM ")
+    if separator and verb.startswith("SELECT") and len(verb) > _WIDTH // 3:
         text = f"SELECT … FROM {rest}"  # noqa: S608 printed, not sent
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

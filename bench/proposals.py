@@ -85,11 +85,11 @@ def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
 def _build_proposals_results(
     rounds: list[ProposalRound], options: Options
 ) -> tuple[GoalResult, ...]:
-    rates = [one.rate for one in rounds]
-    slow = [one.ours.at(99) / one.allowed for one in rounds]
+    rates = [lap.rate for lap in rounds]
+    slow = [lap.ours.at(99) / lap.allowed for lap in rounds]
     ours, raw = (median([run.rate for run in runs]) for runs in _split_rounds(rounds))
     counts = join_values(
-        sum(getattr(one, name).count for one in rounds)
+        sum(getattr(lap, name).count for lap in rounds)
         for name in ("ours", "raw", "ping")
     )
     basis = f"n = {counts} (ours, raw, ping), {options.rounds} rounds"
@@ -105,15 +105,15 @@ def _build_proposals_results(
         GoalResult(
             "G4 HTTP propose, p99",
             f"{format_ratio(slow)} x what is allowed,"
-            f" {format_ms(median([one.ours.at(99) for one in rounds]))}",
+            f" {format_ms(median([lap.ours.at(99) for lap in rounds]))}",
             f"<= {P99_BAR:.0f} x ping's p99 + the raw insert's",
             median(slow) <= 1,
             basis,
-            floor=f"ping {format_ms(median([one.ping.at(99) for one in rounds]))},"
-            f" raw insert {format_ms(median([one.raw.at(99) for one in rounds]))}",
+            floor=f"ping {format_ms(median([lap.ping.at(99) for lap in rounds]))},"
+            f" raw insert {format_ms(median([lap.raw.at(99) for lap in rounds]))}",
         ),
     )
 
 
 def _split_rounds(rounds: list[ProposalRound]) -> tuple[list[Run], list[Run]]:
-    return [one.ours for one in rounds], [one.raw for one in rounds]
+    return [lap.ours for lap in rounds], [lap.raw for lap in rounds]

@@ -65,21 +65,27 @@ def is_marked(finder: Finder, sample: private.Sample) -> bool:
 def presidio() -> Finder | None:
     """All pattern recognisers as one function, or None without the package."""
     try:
-        found = importlib.import_module("presidio_analyzer.predefined_recognizers")
+        module = importlib.import_module("presidio_analyzer.predefined_recognizers")
         base = importlib.import_module("presidio_analyzer").PatternRecognizer
         tldextract: Any = importlib.import_module("tldextract")
     except ImportError:
         return None
     tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(suffix_list_urls=())
     tldextract.extract = tldextract.tldextract.TLD_EXTRACTOR
-    names = [name for name in dir(found) if name.endswith("Recognizer")]
-    recognisers = list(made(getattr(found, name) for name in sorted(names)))
-    kinds = [one for one in recognisers if isinstance(one, base)]
-    others = [one for one in recognisers if "Phone" in type(one).__name__]
+    names = [name for name in dir(module) if name.endswith("Recognizer")]
+    recognisers = list(made(getattr(module, name) for name in sorted(names)))
+    kinds = [recogniser for recogniser in recognisers if isinstance(recogniser, base)]
+    others = [
+        recogniser for recogniser in recognisers if "Phone" in type(recogniser).__name__
+    ]
 
     def find(text: str) -> Iterator[tuple[int, int]]:
-        for one in {id(one): one for one in [*kinds, *others]}.values():
-            for result in one.analyze(text, one.supported_entities, None) or ():
+        for recogniser in {
+            id(recogniser): recogniser for recogniser in [*kinds, *others]
+        }.values():
+            for result in (
+                recogniser.analyze(text, recogniser.supported_entities, None) or ()
+            ):
                 if result.score >= 0.4:  # a weaker one waits for words around it
                     yield result.start, result.end
 

@@ -85,14 +85,14 @@ class GoalResult:
 def format_table(results: Sequence[GoalResult], numbers: Iterable[str]) -> str:
     """One row a figure: goal, must, measured, the floor, n and whether it held. A goal
     of these numbers without a result has a row that says so."""
-    found = {one.number for one in results}
-    missing = [_build_missing_row(one) for one in numbers if one not in found]
+    measured = {row.number for row in results}
+    missing = [_build_missing_row(row) for row in numbers if row not in measured]
     order = {number: place for place, number in enumerate(GOALS)}
-    rows = sorted([*results, *missing], key=lambda one: order.get(one.number, 99))
+    rows = sorted([*results, *missing], key=lambda row: order.get(row.number, 99))
     heads = _format_cells([*COLUMNS, "bar"])
     rule = "-" * (sum(COLUMNS.values()) + 2 * len(COLUMNS) + 5)
     return "\n".join(
-        [*heads, rule, *(line for one in rows for line in _format_row(one))]
+        [*heads, rule, *(line for row in rows for line in _format_row(row))]
     )
 
 
@@ -101,10 +101,10 @@ def _build_missing_row(number: str) -> GoalResult:
     return GoalResult(title, "not measured in this run", "", None, "")
 
 
-def _format_row(one: GoalResult) -> Iterator[str]:
-    basis = one.basis.removeprefix("n = ")
+def _format_row(row: GoalResult) -> Iterator[str]:
+    basis = row.basis.removeprefix("n = ")
     yield from _format_cells(
-        [one.goal, one.bar, one.measured, one.floor, basis, one.word]
+        [row.goal, row.bar, row.measured, row.floor, basis, row.word]
     )
 
 
@@ -167,9 +167,9 @@ def format_ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def format_times(found: Sequence[float]) -> str:
+def format_times(times: Sequence[float]) -> str:
     """The median and the 99th percentile of a round."""
-    return ", ".join(f"p{p} {format_ms(percentile(found, p))}" for p in (50, 99))
+    return ", ".join(f"p{p} {format_ms(percentile(times, p))}" for p in (50, 99))
 
 
 def build_latency_results(
@@ -192,12 +192,12 @@ def build_latency_results(
 def _build_percentile_result(
     goal: str, rounds: Sequence[Sequence[float]], percent: int, bar: float, basis: str
 ) -> GoalResult:
-    times = [percentile(one, percent) for one in rounds]
-    found = median(times)
+    times = [percentile(lap, percent) for lap in rounds]
+    middle = median(times)
     return GoalResult(
         goal,
-        f"{format_ms(found)} ({format_ms(min(times))}-{format_ms(max(times))})",
+        f"{format_ms(middle)} ({format_ms(min(times))}-{format_ms(max(times))})",
         f"<= {format_ms(bar)}",
-        found <= bar,
+        middle <= bar,
         basis,
     )

@@ -60,13 +60,13 @@ def measure_round_trips(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
             for threads in THREADS:
                 raw, ours = run_both(seed, threads, number, options.seconds)
                 beside = {
-                    one.title: one.run(clients=threads, seconds=options.seconds)
-                    for one in peers
+                    runner.title: runner.run(clients=threads, seconds=options.seconds)
+                    for runner in peers
                 }
                 rounds[threads].append(RoundTripRound(raw, ours, beside))
             print_text(f"G1 round {number + 1}: {_describe_progress(rounds)}")
     return (
-        *(_build_round_trip_result(*found, options) for found in rounds.items()),
+        *(_build_round_trip_result(*series, options) for series in rounds.items()),
         *_build_peer_results(rounds, options),
     )
 
@@ -90,10 +90,10 @@ def run_both(seed: Seed, threads: int, number: int, seconds: float) -> tuple[Run
 
 
 def _describe_progress(rounds: Rounds) -> str:
-    last = [found[-1] for found in rounds.values()]
-    text = join_values(f"{one.ours.rate:.0f}/s of {one.raw.rate:.0f}/s" for one in last)
+    last = [series[-1] for series in rounds.values()]
+    text = join_values(f"{lap.ours.rate:.0f}/s of {lap.raw.rate:.0f}/s" for lap in last)
     for title in last[0].peers:
-        rates = join_values(f"{one.peers[title].rate:.0f}/s" for one in last)
+        rates = join_values(f"{lap.peers[title].rate:.0f}/s" for lap in last)
         text += f"; {title} {rates}"
     return text
 
@@ -101,28 +101,31 @@ def _describe_progress(rounds: Rounds) -> str:
 def _build_round_trip_result(
     threads: int, rounds: list[RoundTripRound], options: Options
 ) -> GoalResult:
-    ratios = [one.ours.rate / one.raw.rate for one in rounds]
+    ratios = [lap.ours.rate / lap.raw.rate for lap in rounds]
     raw, ours = (
         median([run.rate for run in runs])
-        for runs in ([one.raw for one in rounds], [one.ours for one in rounds])
+        for runs in (
+            [lap.raw for lap in rounds],
+            [lap.ours for lap in rounds],
+        )
     )
     return GoalResult(
         f"G1 round trip, {format_clients(threads)}",
         f"{format_ratio(ratios)} x, {ours:.0f}/s",
         f">= {RATE_BAR} x the floor",
         median(ratios) >= RATE_BAR,
-        f"n = {sum(one.ours.count for one in rounds)} actions,"
-        f" floor {sum(one.raw.count for one in rounds)}, {options.rounds} rounds",
+        f"n = {sum(lap.ours.count for lap in rounds)} actions,"
+        f" floor {sum(lap.raw.count for lap in rounds)}, {options.rounds} rounds",
         floor=f"{raw:.0f}/s",
     )
 
 
 def _build_peer_results(rounds: Rounds, options: Options) -> Iterator[GoalResult]:
     for bars in runners.ROUND_TRIP_BARS:
-        for threads, found in rounds.items():
+        for threads, series in rounds.items():
             if not options.peers and threads not in bars.bars:
                 continue  # neither measured nor asked for
-            yield _build_peer_result(bars, threads, found, options)
+            yield _build_peer_result(bars, threads, series, options)
 
 
 def _build_peer_result(
@@ -130,12 +133,12 @@ def _build_peer_result(
 ) -> GoalResult:
     goal = f"G1 beside {peer.title}, {format_clients(threads)}"
     bar = f">= {peer.bars[threads]:g} x" if threads in peer.bars else ""
-    runs = [one.peers[peer.title] for one in rounds if peer.title in one.peers]
+    runs = [lap.peers[peer.title] for lap in rounds if peer.title in lap.peers]
     if not runs:
         return GoalResult(goal, "not measured: needs PEERS=1", bar, None, "")
-    ratios = [one.ours.rate / one.peers[peer.title].rate for one in rounds]
+    ratios = [lap.ours.rate / lap.peers[peer.title].rate for lap in rounds]
     rate = median([run.rate for run in runs])
-    floor = median([one.peers[peer.title].rate / one.raw.rate for one in rounds])
+    floor = median([lap.peers[peer.title].rate / lap.raw.rate for lap in rounds])
     return GoalResult(
         goal,
         f"{format_ratio(ratios)} x",
@@ -197,9 +200,9 @@ def _write_both(
     watcher: psycopg.Connection[Any], ours: MakeClient, n: int
 ) -> tuple[Written, Written]:
     raw = _count_writes(watcher, clients.open_floor_client, n, raw=True)
-    mine = _count_writes(watcher, ours, n, raw=False)
+    written = _count_writes(watcher, ours, n, raw=False)
     callables.empty_broker()
-    return raw, mine
+    return raw, written
 
 
 def _count_writes(
@@ -224,17 +227,15 @@ def _read_counters(watcher: psycopg.Connection[Any], *, raw: bool) -> list[float
 def _read_row(
     watcher: psycopg.Connection[Any], sql: str, given: list[Any]
 ) -> list[float]:
-    found = watcher.execute(sql, given).fetchone()
-    assert found is not None
-    return [float(value or 0) for value in found]
+    return [float(value or 0) for value in clients.read_row(watcher, sql, given)]
 
 
 def _build_writes_results(
     rounds: list[tuple[Written, Written]], n: int
 ) -> tuple[GoalResult, ...]:
     raw, ours = (_median_writes([pair[side] for pair in rounds]) for side in (0, 1))
-    wal = [mine.wal / floor.wal for floor, mine in rounds]
-    stored = [mine.stored / floor.stored for floor, mine in rounds]
+    wal = [product.wal / floor.wal for floor, product in rounds]
+    stored = [product.stored / floor.stored for floor, product in rounds]
     basis = f"n = {n * len(rounds)} of each, {len(rounds)} rounds"
     return (
         GoalResult(

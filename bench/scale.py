@@ -63,27 +63,29 @@ class Comparison:
 
 def measure_queue_queries(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """G6: the time that the queue view's queries take."""
-    found = get_databases(seed, options)
+    databases = get_databases(seed, options)
     pairs = {view: Comparison() for view in VIEWS}
     for number in range(options.rounds):
         for view, pair in pairs.items():
-            _measure_both(found, pair, partial(time_queries, *view))
-        said = ", ".join(f"{' '.join(v)} {p.ratios[-1]:.2f}" for v, p in pairs.items())
-        print_text(f"G6 round {number + 1}: {said}")
+            _measure_both(databases, pair, partial(time_queries, *view))
+        ratios = ", ".join(
+            f"{' '.join(v)} {p.ratios[-1]:.2f}" for v, p in pairs.items()
+        )
+        print_text(f"G6 round {number + 1}: {ratios}")
     main = pairs["rita", "open"]
     rest = [pair for view, pair in pairs.items() if view != ("rita", "open")]
     others = max(rest, key=lambda pair: median(pair.ratios))
     return (
-        _build_cost_result("G6 queue view", main, found, options),
-        _build_cost_result("G6 slowest other tab", others, found, options),
+        _build_cost_result("G6 queue view", main, databases, options),
+        _build_cost_result("G6 slowest other tab", others, databases, options),
     )
 
 
 def _build_cost_result(
-    goal: str, pair: Comparison, found: Databases, options: Options
+    goal: str, pair: Comparison, databases: Databases, options: Options
 ) -> GoalResult:
     return GoalResult(
-        f"{goal} among {found.count:,}",
+        f"{goal} among {databases.count:,}",
         f"{format_ratio(pair.ratios)} x, {format_ms(median(pair.many))}",
         f"<= {COST_BAR} x its cost among {FEW:,}",
         median(pair.ratios) <= COST_BAR,
@@ -117,22 +119,22 @@ def time_queries(name: str, tab: str) -> Callable[[], float]:
 
 def measure_whole_pages(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """G7: whole GETs through every middleware, and what the templates take of it."""
-    found = get_databases(seed, options)
+    databases = get_databases(seed, options)
     call_command("collectstatic", interactive=False, verbosity=0)
-    paths = {"queue": "/queue/", "review": f"/requests/{found.asked}/"}
+    paths = {"queue": "/queue/", "review": f"/requests/{databases.asked}/"}
     pairs = {name: Comparison() for name in paths}
     renders = {name: Comparison() for name in paths}
     for number in range(options.rounds):
         for name, path in paths.items():
-            _measure_both(found, pairs[name], partial(_time_answer, path))
-            _measure_both(found, renders[name], partial(_time_render, path))
-        said = ", ".join(
+            _measure_both(databases, pairs[name], partial(_time_answer, path))
+            _measure_both(databases, renders[name], partial(_time_render, path))
+        progress = ", ".join(
             f"{n} {pairs[n].ratios[-1]:.2f} x, render {format_ms(renders[n].many[-1])}"
             for n in paths
         )
-        print_text(f"G7 round {number + 1}: {said}")
+        print_text(f"G7 round {number + 1}: {progress}")
     costs = (
-        _build_cost_result(f"G7 {name} page, whole GET", pair, found, options)
+        _build_cost_result(f"G7 {name} page, whole GET", pair, databases, options)
         for name, pair in pairs.items()
     )
     cpu = (_build_render_result(name, pair) for name, pair in renders.items())
@@ -151,10 +153,10 @@ def _build_render_result(name: str, pair: Comparison) -> GoalResult:
 
 
 def _measure_both(
-    found: Databases, pair: Comparison, make: Callable[[], Callable[[], float]]
+    databases: Databases, pair: Comparison, make: Callable[[], Callable[[], float]]
 ) -> None:
-    for name, times in ((found.few, pair.few), (found.many, pair.many)):
-        with found.at(name):
+    for name, times in ((databases.few, pair.few), (databases.many, pair.many)):
+        with databases.at(name):
             view = make()
             for _ in range(WARM_UP):
                 view()

@@ -86,8 +86,10 @@ def measure_scaling(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     for number in range(options.rounds):
         for count in COUNTS[:: -1 if number % 2 else 1]:
             costs[count].append(_measure_cost(driver, count, options))
-        said = "; ".join(f"{n} of each: {found[-1]}" for n, found in costs.items())
-        print_text(f"scaling round {number + 1}: {said}")
+        progress = "; ".join(
+            f"{n} of each: {series[-1]}" for n, series in costs.items()
+        )
+        print_text(f"scaling round {number + 1}: {progress}")
     return _build_cost_results(costs, options)
 
 
@@ -134,7 +136,7 @@ def _run_actions(
 ) -> None:
     """Run the actions by several clients, until the workers have performed them all and
     dealt with their mails."""
-    wanted = _read_number(watch, _SUCCEEDED) + actions // _CLIENTS * _CLIENTS
+    wanted = clients.read_number(watch, _SUCCEEDED) + actions // _CLIENTS * _CLIENTS
     with ThreadPoolExecutor(_CLIENTS) as pool:
         jobs = [
             pool.submit(
@@ -144,14 +146,8 @@ def _run_actions(
         ]
         for job in jobs:
             job.result()
-    wait_until(lambda: _read_number(watch, _SUCCEEDED) >= wanted, _PATIENCE_S)
-    wait_until(lambda: not _read_number(watch, _COUNT_UNDONE), _PATIENCE_S)
-
-
-def _read_number(watch: psycopg.Connection[Any], sql: str) -> int:
-    found = watch.execute(sql).fetchone()
-    assert found is not None
-    return int(found[0])
+    wait_until(lambda: clients.read_number(watch, _SUCCEEDED) >= wanted, _PATIENCE_S)
+    wait_until(lambda: not clients.read_number(watch, _COUNT_UNDONE), _PATIENCE_S)
 
 
 def _read_cpu_seconds() -> float:
@@ -190,15 +186,15 @@ def _count_statements() -> int:
 def _build_cost_results(
     costs: dict[int, list[ActionCost]], options: Options
 ) -> tuple[GoalResult, ...]:
-    one, two = costs.values()
+    single, two = costs.values()
     return (
         _build_cost_result(
-            "CPU", "ms", [c.cpu_ms for c in one], [c.cpu_ms for c in two], options
+            "CPU", "ms", [c.cpu_ms for c in single], [c.cpu_ms for c in two], options
         ),
         _build_cost_result(
             "statements",
             "",
-            [c.statements for c in one],
+            [c.statements for c in single],
             [c.statements for c in two],
             options,
         ),
@@ -206,9 +202,9 @@ def _build_cost_results(
 
 
 def _build_cost_result(
-    title: str, unit: str, one: list[float], two: list[float], options: Options
+    title: str, unit: str, single: list[float], two: list[float], options: Options
 ) -> GoalResult:
-    ratios = [more / less for less, more in zip(one, two, strict=True)]
+    ratios = [more / less for less, more in zip(single, two, strict=True)]
     actions = round(_ACTIONS * options.seconds) * options.rounds
     return GoalResult(
         f"scaling: {title} of an action",
@@ -216,5 +212,5 @@ def _build_cost_result(
         f"<= {COST_BAR} x, two of each beside one",
         median(ratios) <= COST_BAR,
         f"n = {actions} actions of each, {options.rounds} rounds",
-        floor=f"one of each {median(one):.1f} {unit}".rstrip(),
+        floor=f"one of each {median(single):.1f} {unit}".rstrip(),
     )

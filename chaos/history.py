@@ -59,7 +59,7 @@ class History:
     @property
     def impatient(self) -> set[str]:
         """The names of the threads that had trouble."""
-        return {one.partition(":")[0] for one in self.troubles}
+        return {trouble.partition(":")[0] for trouble in self.troubles}
 
     def called(self, call: Call) -> None:
         with self._lock:
@@ -181,35 +181,32 @@ class Hold:
     ended: float = float("inf")
 
 
-@dataclass
-class Holds:
-    """Which worker held which message, by execution."""
-
-    by_execution: dict[str, list[Hold]] = field(default_factory=dict)
-
-    def of(self, execution: str) -> list[Hold]:
-        return self.by_execution.get(execution, [])
+Holds = dict[str, list[Hold]]  # which worker held which message, by execution
 
 
 def read_holds(traces: Path) -> Holds:
     """Read what workers held. A killed process never says that it ended."""
     subjects = dict(OutboxMessage.objects.values_list("pk", "subject"))
-    found: dict[str, list[Hold]] = defaultdict(list)
+    holds: Holds = defaultdict(list)
     for at, worker, pid, step, named in _read_lines(traces):
         execution = subjects.get(int(named), "") if named.isdigit() else named
-        held = found[execution]
+        held = holds[execution]
         if step == "received":
             held.append(Hold(worker, at))
             continue
-        mine = [one for one in held if one.worker == worker and one.pid in (0, pid)]
+        own_holds = [
+            hold for hold in held if hold.worker == worker and hold.pid in (0, pid)
+        ]
         if step == "begun":
-            hold = mine[0] if mine and not mine[0].pid else Hold(worker, at)
+            hold = (
+                own_holds[0] if own_holds and not own_holds[0].pid else Hold(worker, at)
+            )
             hold.pid = pid
             if hold not in held:
                 held.append(hold)
-        elif mine:
-            mine[-1].ended = at
-    return Holds(dict(found))
+        elif own_holds:
+            own_holds[-1].ended = at
+    return holds
 
 
 def _read_lines(traces: Path) -> list[tuple[float, str, int, str, str]]:

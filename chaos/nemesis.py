@@ -145,24 +145,24 @@ class FaultPoints:
 
     def met(self) -> Iterator[ArmedPoint]:
         """Those at which somebody died or broke. What nobody passes is taken down, and
-        a busy one armed instead."""
-        for one in list(self.armed):
-            if not one.flag.exists():
-                self.armed.remove(one)
-                if one.action is not failpoints.FaultAction.STOP:
-                    yield one
-            elif time.monotonic() > one.since + UNMET_S:
-                self._disarm(one)
-                self._arm(one.kind, self.drawn.choice(BUSY), one.action)
+        a busy point armed instead."""
+        for point in list(self.armed):
+            if not point.flag.exists():
+                self.armed.remove(point)
+                if point.action is not failpoints.FaultAction.STOP:
+                    yield point
+            elif time.monotonic() > point.since + UNMET_S:
+                self._disarm(point)
+                self._arm(point.kind, self.drawn.choice(BUSY), point.action)
 
     def disarm(self) -> None:
-        for one in list(self.armed):
-            self._disarm(one)
+        for point in list(self.armed):
+            self._disarm(point)
 
-    def _disarm(self, one: ArmedPoint) -> None:
-        self.armed.remove(one)
+    def _disarm(self, point: ArmedPoint) -> None:
+        self.armed.remove(point)
         with contextlib.suppress(FileNotFoundError):
-            one.flag.unlink()
+            point.flag.unlink()
 
     def stopped(self) -> Iterator[StoppedProcess]:
         """Whose process stopped itself, whether or not its point still counts as armed:
@@ -371,14 +371,14 @@ class Nemesis:
         """Arm one; it counts when somebody passes."""
         self._points.anywhere("point", rare=not self.options.short)
 
-    def _met(self, one: ArmedPoint) -> Fault:
+    def _met(self, point: ArmedPoint) -> Fault:
         now = time.time()
-        return Fault(one.kind, now, now, f"{one.name}: {one.action}")
+        return Fault(point.kind, now, now, f"{point.name}: {point.action}")
 
-    def _stopped(self, one: StoppedProcess) -> Fault:
-        target = f"{one.name}: {failpoints.FaultAction.STOP}"
-        fault = self._freeze(one.kind, one.slot, target)
-        fault.pids = (one.pid,)
+    def _stopped(self, process: StoppedProcess) -> Fault:
+        target = f"{process.name}: {failpoints.FaultAction.STOP}"
+        fault = self._freeze(process.kind, process.slot, target)
+        fault.pids = (process.pid,)
         return fault
 
     def _cut(self) -> Fault | None:

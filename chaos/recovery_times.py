@@ -40,10 +40,12 @@ class Recovery:
 def list_recoveries(result: RunResult, traces: Path) -> list[Recovery]:
     """The recoveries of all spans that a fault hit, in the order of their ends."""
     faults, held = result.faults, read_holds(traces)
-    found = [
-        one for span in list_spans(result) if (one := find_recovery(span, faults, held))
+    recoveries = [
+        recovery
+        for span in list_spans(result)
+        if (recovery := find_recovery(span, faults, held))
     ]
-    return sorted(found, key=lambda one: one.span.ended)
+    return sorted(recoveries, key=lambda recovery: recovery.span.ended)
 
 
 def find_recovery(span: Span, faults: Sequence[Fault], held: Holds) -> Recovery | None:
@@ -72,7 +74,7 @@ def _hit(span: Span, fault: Fault, held: Holds) -> float | None:
         return None
     if span.what == "timer":
         return fault.at
-    struck = any(_had(hold, fault) for hold in held.of(span.subject))
+    struck = any(_had(hold, fault) for hold in held.get(span.subject, []))
     return fault.at if struck else None
 
 
@@ -86,7 +88,7 @@ def _cut_off(span: Span, fault: Fault, held: Holds) -> bool:
         hold.worker in fault.slots
         and hold.received <= fault.until
         and hold.ended >= fault.at
-        for hold in held.of(span.subject)
+        for hold in held.get(span.subject, [])
     )
 
 
@@ -105,9 +107,9 @@ def _had(hold: Hold, fault: Fault) -> bool:
     return hold.worker == fault.target and fault.at <= hold.ended
 
 
-def summarise_recoveries(found: Sequence[Recovery], what: str) -> dict[str, Any]:
+def summarise_recoveries(recoveries: Sequence[Recovery], what: str) -> dict[str, Any]:
     """How many of a kind there were, and how long they took."""
-    times = [one.seconds for one in found if one.span.what == what]
+    times = [recovery.seconds for recovery in recoveries if recovery.span.what == what]
     return {
         "n": len(times),
         "p50": percentile(times, 50) if times else 0.0,
@@ -116,16 +118,21 @@ def summarise_recoveries(found: Sequence[Recovery], what: str) -> dict[str, Any]
     }
 
 
-def describe_slow(found: Sequence[Recovery], bound_s: float, began: float) -> list[str]:
+def describe_slow(
+    recoveries: Sequence[Recovery], bound_s: float, began: float
+) -> list[str]:
     """What took longer, and each step of it by the log, in seconds of the run."""
-    late = [r for r in found if r.span.what == "execution" and r.seconds > bound_s]
-    rows = Execution.objects.in_bulk([one.span.subject for one in late])
-    known = ((one, rows.get(one.span.subject)) for one in late)
-    return [_describe(one, row, began) for one, row in known if row is not None]
+    late = [r for r in recoveries if r.span.what == "execution" and r.seconds > bound_s]
+    rows = Execution.objects.in_bulk([r.span.subject for r in late])
+    return [
+        _describe(r, rows[r.span.subject], began)
+        for r in late
+        if r.span.subject in rows
+    ]
 
 
-def _describe(one: Recovery, row: Execution, began: float) -> str:
+def _describe(recovery: Recovery, row: Execution, began: float) -> str:
     records = LogRecord.objects.filter(proposal=row.proposal_id).order_by("id")
     steps = [f"{r.at.timestamp() - began:.1f} {r.kind}" for r in records]
-    hit = f"{one.seconds:.1f} s after {one.kind} at {one.hit_at - began:.1f}"
-    return f"{row.pk}: {hit}; {', '.join(steps)}"
+    at = f"{recovery.kind} at {recovery.hit_at - began:.1f}"
+    return f"{row.pk}: {recovery.seconds:.1f} s after {at}; {', '.join(steps)}"

@@ -64,14 +64,16 @@ People = Mapping[str, Person]
 def seed(*, state: Path, base_url: str, store_url: str) -> Path:
     """Create what is missing and write demo.json. Returns its path."""
     path = state / "demo.json"
-    kept = _read_file(path)
+    earlier = _read_file(path)
     people = {account.name: _ensure_person(account) for account in ACCOUNTS}
     data = {
         "base_url": base_url,
         "store_url": store_url,
-        "policy_version": _ensure_policy(people, store_url, kept.get("policy_version")),
-        "agent_key": _ensure_key(people, str(kept.get("agent_key", ""))),
-        "logins": _ensure_logins(people, kept.get("logins", {})),
+        "policy_version": _ensure_policy(
+            people, store_url, earlier.get("policy_version")
+        ),
+        "agent_key": _ensure_key(people, str(earlier.get("agent_key", ""))),
+        "logins": _ensure_logins(people, earlier.get("logins", {})),
     }
     state.mkdir(parents=True, exist_ok=True)
     replace_key(path, json.dumps(data, indent=2))
@@ -137,7 +139,7 @@ def _admit_deciders(people: People) -> None:
                 assign_perm("policies.decide", people[account.name], queue)
 
 
-def _ensure_key(people: People, kept: str) -> str:
+def _ensure_key(people: People, key: str) -> str:
     """Riley's key: the kept one as long as it works, otherwise a new one."""
     riley = Agent.objects.filter(slug="riley").first() or registry.register_agent(
         slug="riley",
@@ -148,17 +150,17 @@ def _ensure_key(people: People, kept: str) -> str:
         version="1",
     )
     with contextlib.suppress(InvalidAgentKey):
-        if keys.authenticate_key(kept).agent == riley:
-            return kept
+        if keys.authenticate_key(key).agent == riley:
+            return key
     return keys.issue_key(agent=riley, by=people["owner"])
 
 
 def _ensure_logins(
-    people: People, kept: Mapping[str, Mapping[str, str]]
+    people: People, earlier: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     """User name, password and token of each person. A password that its person has
-    changed stays theirs, and the kept one no longer works."""
-    passwords = {name: login["password"] for name, login in kept.items()}
+    changed stays theirs, and the earlier one no longer works."""
+    passwords = {name: login["password"] for name, login in earlier.items()}
     missing = [
         name
         for name, person in people.items()
@@ -175,16 +177,16 @@ def _ensure_logins(
         name: {
             "username": person.username,
             "password": passwords[name],
-            "token": _ensure_token(person, kept.get(name, {}).get("token", "")),
+            "token": _ensure_token(person, earlier.get(name, {}).get("token", "")),
         }
         for name, person in people.items()
     }
 
 
-def _ensure_token(person: Person, kept: str) -> str:
+def _ensure_token(person: Person, token: str) -> str:
     with contextlib.suppress(InvalidAgentKey):
-        if tokens.authenticate_token(kept) == person:
-            return kept
+        if tokens.authenticate_token(token) == person:
+            return token
     return tokens.create_token(person=person, name="demo")
 
 

@@ -68,6 +68,6 @@ def test_a_short_run_takes_a_part_of_the_numbers() -> None:
 def test_cycles_are_compared_where_both_were_measured() -> None:
     ours = [build_result(f"G12 {n}", rates={n: 300.0}) for n in (1, 4)]
     peer = [build_result(f"awaithumans {n}", rates={n: 80.0}) for n in (1, 16)]
-    (found,) = runners.compare_cycles([*ours, *peer])
-    assert (found.number, found.measured, found.held) == ("G12", "3.75 x", True)
+    (result,) = runners.compare_cycles([*ours, *peer])
+    assert (result.number, result.measured, result.held) == ("G12", "3.75 x", True)
     assert runners.compare_cycles(ours) == []

@@ -53,15 +53,15 @@ def test_copies_end_as_the_action_did(
     records = LogRecord.objects.filter(proposal=performed).count()
     pattern = bulk_actions.load_pattern(writer, performed)
     assert list(bulk_actions.write_actions(writer, pattern, COPIES)) == [COPIES]
-    found = {table: count_rows(table) - before[table] for table in INSERTS}
-    assert found["journal_logrecord"] == records * COPIES
-    assert found["agents_thread"] == COPIES // 10
-    assert found["reviews_revision"] == found["reviews_grant"] == COPIES
+    counts = {table: count_rows(table) - before[table] for table in INSERTS}
+    assert counts["journal_logrecord"] == records * COPIES
+    assert counts["agents_thread"] == COPIES // 10
+    assert counts["reviews_revision"] == counts["reviews_grant"] == COPIES
     assert not ApprovalRequest.objects.exclude(status="authorized").exists()
     assert not Grant.objects.exclude(status="spent").exists()
     assert not Execution.objects.exclude(status="succeeded").exists()
     copied = OutboxMessage.objects.filter(subject__contains="bulk")
-    assert copied.count() == found["journal_outboxmessage"] > COPIES
+    assert copied.count() == counts["journal_outboxmessage"] > COPIES
     assert not copied.filter(done_at=None).exists()
     tasks.sequence()  # the log takes them like any others
     assert not LogRecord.objects.filter(position=None).exists()

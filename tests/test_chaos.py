@@ -213,7 +213,7 @@ def forge(execution: Execution) -> None:
 
 def test_a_recovery_counts_from_the_last_fault_that_hit() -> None:
     span = Span("execution", "x-1", began=100.0, ended=120.0)
-    holds = Holds({"x-1": [Hold("worker-0", 101.0, pid=7)]})
+    holds = {"x-1": [Hold("worker-0", 101.0, pid=7)]}
     others = Fault("worker", 110.0, 110.0, "worker-1", slot="worker-1")
     own = Fault("worker", 105.0, 105.0, "worker-0", slot="worker-0")
     server = Fault("postgres", 111.0, 113.0, "postgres")

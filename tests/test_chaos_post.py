@@ -52,8 +52,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
     about = {"proposal": "p-1", "thread": "t", "status": "executed", "outcome": outcome}
-    said = {"type": "proposal.executed", "timestamp": "2026-11-22T01:00:00Z"}
-    raw = json.dumps({**said, "data": about})
+    event = {"type": "proposal.executed", "timestamp": "2026-11-22T01:00:00Z"}
+    raw = json.dumps({**event, "data": about})
     at = timezone.now()
     headers = {
         "webhook-id": outcome,
@@ -82,11 +82,11 @@ def test_a_bad_signature_is_kept_and_refused(ledger: Ledger) -> None:
 
 def test_mishaps_are_of_every_kind_and_heal() -> None:
     ids = [f"o-{number}" for number in range(3000)]
-    first = Counter(receivers.find_mishap(one, 0) for one in ids)
+    first = Counter(receivers.find_mishap(number, 0) for number in ids)
     assert set(first) == {"", "refused", "asked to wait", "lost", "unsaid", "late"}
     assert first[""] > 0.85 * len(ids)
-    assert {receivers.find_mishap(one, 1) for one in ids} == {"", "refused"}
-    assert not any(receivers.find_mishap(one, 2) for one in ids)
+    assert {receivers.find_mishap(number, 1) for number in ids} == {"", "refused"}
+    assert not any(receivers.find_mishap(number, 2) for number in ids)
 
 
 def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(ledger: Ledger) -> None:

@@ -88,9 +88,9 @@ class PeerRunner:
         )
         if done.returncode:
             raise RuntimeError(f"{self.title} failed:\n{done.stderr[-2000:]}")
-        found = json.loads(done.stdout)
-        self.version = found["version"]
-        return Run(found["count"], found["seconds"], found["times"])
+        output = json.loads(done.stdout)
+        self.version = output["version"]
+        return Run(output["count"], output["seconds"], output["times"])
 
 
 def prepare_environment(name: str) -> Path:
@@ -146,12 +146,13 @@ def measure_cycles(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     runner = PeerRunner("awaithumans", "awaithumans", {"PEER_PORT": str(free_port())})
     runs: dict[int, list[Run]] = {clients: [] for clients in CLIENTS}
     for number in range(options.rounds):
-        for clients, found in runs.items():
-            found.append(runner.run(clients=clients, seconds=options.seconds))
-        rates = " / ".join(f"{found[-1].rate:.0f}/s" for found in runs.values())
+        for clients, series in runs.items():
+            series.append(runner.run(clients=clients, seconds=options.seconds))
+        rates = " / ".join(f"{series[-1].rate:.0f}/s" for series in runs.values())
         print_text(f"awaithumans round {number + 1}: {rates}")
     return tuple(
-        _build_cycles_result(runner, clients, found) for clients, found in runs.items()
+        _build_cycles_result(runner, clients, series)
+        for clients, series in runs.items()
     )
 
 
@@ -173,7 +174,9 @@ def _build_cycles_result(
 def compare_cycles(results: list[GoalResult]) -> list[GoalResult]:
     """One row for each number of clients at which the run has cycles of G12 and of its
     peer."""
-    ours, theirs = (_collect_rates(results, one) for one in ("G12", "awaithumans"))
+    ours, theirs = (
+        _collect_rates(results, number) for number in ("G12", "awaithumans")
+    )
     return [
         GoalResult(
             f"G12 beside awaithumans, {format_clients(clients)}",
@@ -190,7 +193,7 @@ def compare_cycles(results: list[GoalResult]) -> list[GoalResult]:
 def _collect_rates(results: list[GoalResult], number: str) -> dict[int, float]:
     return {
         clients: rate
-        for one in results
-        if one.number == number
-        for clients, rate in one.rates.items()
+        for result in results
+        if result.number == number
+        for clients, rate in result.rates.items()
     }

@@ -124,29 +124,29 @@ class Riley:
         new."""
         message: Message = self._fetch(f"/inbox/{number}.json")
         cases = begin_cases(message, taken=self.threads)
-        found = {case.thread: self.resume(case, message) for case in cases}
+        opened = {case.thread: self.resume(case, message) for case in cases}
         self.messages.add(number)
-        self.threads.update(found)
-        self.open |= {thread: case for thread, case in found.items() if case}
-        return any(case and not case.case.steps for case in found.values())
+        self.threads.update(opened)
+        self.open |= {thread: case for thread, case in opened.items() if case}
+        return any(case and not case.case.steps for case in opened.values())
 
     def resume(self, case: Case, message: Message) -> Open | None:
         """The case as the gate's checkpoint has it, or as it begins; None when it is
         finished."""
         try:
-            found = self.gate.checkpoint(case.thread)
+            thread = self.gate.checkpoint(case.thread)
         except ApiError as error:
             if error.code != "not_found":
                 raise
             log.info("%s: took message %s (%s)", case.thread, case.message, case.intent)
             return Open(case, message)
-        if found.status == "finished":
+        if thread.status == "finished":
             return None
-        if found.checkpoint is None or not found.checkpoint.blob:
+        if thread.checkpoint is None or not thread.checkpoint.blob:
             return Open(case, message)
         log.info("%s: resumed from its checkpoint", case.thread)
-        kept = Case.load(found.checkpoint.blob)
-        return Open(kept, message, found.checkpoint.proposal)
+        resumed = Case.load(thread.checkpoint.blob)
+        return Open(resumed, message, thread.checkpoint.proposal)
 
     def advance(self, thread: str) -> None:
         """One step of a case that waits for nothing. Where no person decides, Riley
@@ -184,7 +184,9 @@ class Riley:
             self.sleep(span)
             return
         self.gate.wait(next(iter(waiting.values())), span)
-        pending = {one.id: one for one in self.gate.list(status="pending")}
+        pending = {
+            proposal.id: proposal for proposal in self.gate.list(status="pending")
+        }
         for thread, number in waiting.items():
             if number in pending:
                 self.respond(thread, pending[number])
@@ -196,12 +198,12 @@ class Riley:
         fixed rules and cannot act on guidance."""
         text = planner.build_answer(self.open[thread].case)
         try:
-            for one in proposal.questions:
-                key = f"riley:{proposal.id}:{one.round}"
+            for question in proposal.questions:
+                key = f"riley:{proposal.id}:{question.round}"
                 self.gate.answer(
-                    proposal.id, text, round=one.round, idempotency_key=key
+                    proposal.id, text, round=question.round, idempotency_key=key
                 )
-                log.info("%s: answered question %s", thread, one.round)
+                log.info("%s: answered question %s", thread, question.round)
             if proposal.returned:
                 self.absorb(thread, self.gate.withdraw(proposal.id))
         except ApiError as error:

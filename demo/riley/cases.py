@@ -116,10 +116,10 @@ def begin_cases(message: Message, *, taken: Container[str] = ()) -> list[Case]:
     if "order_id" not in known or thread in taken:
         thread = f"ticket_{message['id']}"
     # What the message tells Riley to do comes before the last action of the intent.
-    told = [action for action in ("label_told", "wire") if action in known]
+    commands = [action for action in ("label_told", "wire") if action in known]
     *agenda, last = INTENTS[intent]["agenda"]
     known["sender"] = message["from"]
-    case = Case(thread, message["id"], intent, (*agenda, *told, last), known)
+    case = Case(thread, message["id"], intent, (*agenda, *commands, last), known)
     orders = list(dict.fromkeys(ORDER.findall(strip_invisible(message["body"]))))
     if intent != "return" or len(orders) < 2:
         return [case]
@@ -135,8 +135,10 @@ def begin_cases(message: Message, *, taken: Container[str] = ()) -> list[Case]:
 
 def strip_invisible(text: str) -> str:
     """The text without invisible characters, as a person reads it."""
-    kept = (c for c in text if c == "\n" or unicodedata.category(c) not in ("Cf", "Cc"))
-    return "".join(kept).replace("\u00a0", " ")
+    visible = (
+        c for c in text if c == "\n" or unicodedata.category(c) not in ("Cf", "Cc")
+    )
+    return "".join(visible).replace("\u00a0", " ")
 
 
 def _find_facts(text: str) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def test_the_first_three_messages_show_every_tier(worker):
     refund = ["look_up_order", "add_label", "process_refund"]
     assert worker.proposed("order_78260") == refund
     assert worker.proposed("order_78291") == refund
-    told = ["look_up_order", "wire_money", "draft_reply"]
-    assert worker.proposed("order_78248") == told
+    tools = ["look_up_order", "wire_money", "draft_reply"]
+    assert worker.proposed("order_78248") == tools
     assert worker.ends()["order_78248"] == "completed"
 
 
@@ -159,8 +159,12 @@ def test_a_question_is_answered_once_with_what_riley_knows(worker, gate):
     refund = worker.find_refund()
     gate.ask(refund, "Is the order delivered?")
     worker.work(2)
-    sent = [one for one in gate.proposals[refund]["messages"] if one["from"] == "agent"]
-    assert [(one["kind"], one["round"]) for one in sent] == [("answer", 1)]
+    sent = [
+        message
+        for message in gate.proposals[refund]["messages"]
+        if message["from"] == "agent"
+    ]
+    assert [(message["kind"], message["round"]) for message in sent] == [("answer", 1)]
     assert "The store says of order 78260" in sent[0]["text"]
     assert gate.proposals[refund]["status"] == "pending"
 

@@ -29,8 +29,8 @@ EXAMPLES: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 def facts(path: Path, tool: str, **args: Any) -> dict[str, Any]:
-    found: dict[str, Any] = readers.read(path, tool, args)["facts"]
-    return found
+    facts: dict[str, Any] = readers.read(path, tool, args)["facts"]
+    return facts
 
 
 def test_a_refund_sees_total_refunds_delivery_payee_and_keys(path):

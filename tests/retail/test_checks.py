@@ -29,16 +29,16 @@ AFTER = ("execution.succeeded",)
 )
 def test_what_a_fault_adds_is_no_step(between: tuple[str, ...]) -> None:
     besides = {checks.TAKEN_OVER, "decision.refused"}
-    said = [*BEFORE, *between, *AFTER]
-    assert checks._steps(said, besides) == (*BEFORE, *AFTER)
+    kinds = [*BEFORE, *between, *AFTER]
+    assert checks._steps(kinds, besides) == (*BEFORE, *AFTER)
 
 
 @pytest.mark.parametrize(
     "between", [("execution.claimed",), ("execution.requeued",), AFTER]
 )
 def test_a_step_too_many_is_one(between: tuple[str, ...]) -> None:
-    said = [*BEFORE, *between, *AFTER]
-    assert checks._steps(said, {checks.TAKEN_OVER}) == tuple(said)
+    kinds = [*BEFORE, *between, *AFTER]
+    assert checks._steps(kinds, {checks.TAKEN_OVER}) == tuple(kinds)
 
 
 @pytest.fixture

@@ -39,8 +39,10 @@ def find(world: World, status: str, holds: Callable[[Record], bool] = bool) -> R
 
 
 def methods(world: World, order: Record) -> dict[str, Record]:
-    found: dict[str, Record] = world.users[order["user_id"]]["payment_methods"]
-    return found
+    payment_methods: dict[str, Record] = world.users[order["user_id"]][
+        "payment_methods"
+    ]
+    return payment_methods
 
 
 def payer(world: World, order: Record) -> Record:
@@ -161,14 +163,14 @@ def test_a_return_is_refused_another_method_and_items_not_bought(world: World) -
         for name, method in methods(world, order).items()
         if method["source"] != "gift_card" and name != own["id"]
     )
-    said = {"order_id": order["order_id"], "item_ids": [item]}
+    args = {"order_id": order["order_id"], "item_ids": [item]}
     tool = "return_delivered_order_items"
-    code = refused(world, tool, **said, payment_method_id=another)
+    code = refused(world, tool, **args, payment_method_id=another)
     assert code == "payment_method_not_allowed"
-    code = refused(world, tool, **said, payment_method_id="paypal_0")
+    code = refused(world, tool, **args, payment_method_id="paypal_0")
     assert code == "no_such_payment_method"
-    said["item_ids"] = [item] * 9
-    code = refused(world, tool, **said, payment_method_id=own["id"])
+    args["item_ids"] = [item] * 9
+    code = refused(world, tool, **args, payment_method_id=own["id"])
     assert code == "item_not_found"
 
 
@@ -262,8 +264,8 @@ def test_an_order_is_paid_by_another_method(world: World) -> None:
 
 def test_addresses_of_orders_and_users_are_replaced(world: World) -> None:
     order = find(world, "pending")
-    said = {"order_id": order["order_id"], **ADDRESS}
-    perform(world, "modify_pending_order_address", said)
+    args = {"order_id": order["order_id"], **ADDRESS}
+    perform(world, "modify_pending_order_address", args)
     perform(world, "modify_user_address", {"user_id": order["user_id"], **ADDRESS})
     assert order["address"] == world.users[order["user_id"]]["address"] == ADDRESS
     code = refused(world, "modify_user_address", user_id="nobody", **ADDRESS)
