@@ -32,7 +32,6 @@ WARM_UP = 3  # actions of each client that nobody counts
 PATIENCE_S = 60.0
 
 MakeClient = Callable[[int], AbstractContextManager[Callable[[], object]]]
-MakeRequest = Callable[[], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +121,6 @@ class HttpConnection:
 
 
 HttpAction = Callable[[HttpConnection], Awaitable[object]]
-
-
-def run_http_clients(
-    ports: Sequence[int], make: MakeRequest, *, connections: int, seconds: float
-) -> Run:
-    """Send what `make` gives as fast as answers come, spread evenly over the ports.
-
-    Raises `LookupError` for an answer that is not 2xx.
-    """
-    return run_http_actions(
-        ports,
-        lambda connection: connection.exchange(make()),
-        connections=connections,
-        seconds=seconds,
-    )
 
 
 def run_http_actions(

@@ -6,11 +6,12 @@ a ping of the same processes.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from statistics import median
 
 from . import callables, clients, load, servers
-from .load import Run, run_clients
+from .load import HttpConnection, Run, run_clients
 from .report import (
     GoalResult,
     Options,
@@ -63,20 +64,20 @@ def measure_http_proposals(seed: Seed, options: Options) -> tuple[GoalResult, ..
 
 def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
     raw = run_clients(clients.open_insert_client, threads=_CONNECTIONS, seconds=seconds)
-    ping = load.run_http_clients(
-        ports,
-        lambda: load.build_request("GET", "/livez", {}),
-        connections=_CONNECTIONS,
-        seconds=seconds,
-    )
     calls = ProposalCalls(seed.keys)
 
-    def propose() -> bytes:
-        call = calls.build_next()
-        return load.build_post("/api/v1/proposals", call.headers, call.body)
+    def ask(connection: HttpConnection) -> Awaitable[bytes]:
+        return connection.exchange(load.build_request("GET", "/livez", {}))
 
-    ours = load.run_http_clients(
-        ports, propose, connections=_CONNECTIONS, seconds=seconds
+    def propose(connection: HttpConnection) -> Awaitable[bytes]:
+        call = calls.build_next()
+        return connection.exchange(
+            load.build_post("/api/v1/proposals", call.headers, call.body)
+        )
+
+    ping, ours = (
+        load.run_http_actions(ports, act, connections=_CONNECTIONS, seconds=seconds)
+        for act in (ask, propose)
     )
     callables.empty_broker()
     return ProposalRound(raw, ping, ours)

@@ -294,6 +294,12 @@ class Nemesis:
             self.due = time.monotonic() + self._drawn.uniform(*self.options.between)
 
     @property
+    def missing(self) -> list[str]:
+        """Kinds of faults that never were."""
+        injected = {fault.kind for fault in self.faults}
+        return [kind for kind in self.kinds if kind not in injected]
+
+    @property
     def enough(self) -> bool:
         """Whether every kind of fault came as often as it must."""
         done = [fault.kind for fault in self.faults]

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ LOST_RACE = world_people.LOST_RACE | {"decided"}
 class Cast:
     """Everybody who asks and answers, each in a thread of their own."""
 
-    operations: Sequence[Call]
+    operations: list[Call]
     agents: Sequence[Agent]
     reviewer: Reviewer
     history: History
@@ -108,7 +108,7 @@ class Cast:
 def create_cast(
     addresses: Sequence[str],
     options: Options,
-    calls: Sequence[Call],
+    calls: list[Call],
     keys: Mapping[str, str],
     token: str,
 ) -> Cast:
@@ -181,148 +181,102 @@ BESIDES = frozenset(
 )
 
 
-@dataclass
-class RetailResult:
-    """Who took part, and what struck them."""
-
-    people: Cast
-    nemesis: Nemesis
-    left: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def missing(self) -> list[str]:
-        """Kinds of faults that never were."""
-        there = {fault.kind for fault in self.nemesis.faults}
-        return [kind for kind in self.nemesis.kinds if kind not in there]
-
-    @property
-    def played(self) -> Played:
-        """As the checks of the retail run want it."""
-        return collect(self.people.agents, [], self.people.ended - self.people.began)
-
-
-@dataclass
-class RetailTest:
-    """One run: a cluster, the store beside it, and the calls to be made."""
-
-    cluster: Cluster
-    options: Options
-    live: Progress
-    data: Path
-
-    @cached_property
-    def calls(self) -> list[Call]:
-        chosen = tasks.calls(self.data, self.options.requests)
-        return chosen + tasks.beside(self.data, chosen)
-
-    @property
-    def file(self) -> Path:
-        """The store's books."""
-        return self.cluster.here.state / "store.sqlite"
-
-    def play(self) -> RetailResult:
-        """Everybody works until every call is settled, and faults fall all the while.
-        Call it from the main thread."""
-        prepare_database(self.live)
-        document = policy.document(self.data, self.cluster.provider, retry=RETRY)
-        keys, token = prepare_gate(document)
-        connections.close_all()
-        self.live.say("starting processes")
-        start_processes(self.cluster, self._store())
-        people = create_cast(
-            self.cluster.addresses, self.options, self.calls, keys, token
-        )
-        result = RetailResult(people, Nemesis(self.cluster, self.options))
-        self.live.begin(people, result.nemesis)
-        people.start()
-        inject_faults(
-            self.cluster, result.nemesis, self.live, partial(self._going, result)
-        )
-        self._see_out(people)
-        result.left = wait_until_quiet(
-            self.cluster, result.nemesis, self.live, lambda: people.working
-        )
-        people.reviewer.stopping.set()
-        self.cluster.rest()
-        return result
-
-    def _store(self) -> list[str]:
-        """The service and its arguments."""
-        at = f"{self.cluster.outside}:{self.cluster.provider_port}"
-        return ["tests.retail.service", at, str(self.file), str(self.data)]
-
-    def _going(self, result: RetailResult) -> bool:
-        """Until all is settled and no kind is missing; on a slow machine the rest is
-        settled in peace."""
-        over = result.people.began + LONGEST * self.options.seconds
-        if result.people.history.troubles or time.monotonic() > over:
-            return False
-        return result.people.working or bool(result.missing)
-
-    def _see_out(self, people: Cast) -> None:
-        """What is still to be settled, as long as something moves."""
-        while people.working and not people.stuck():
-            self.cluster.restart_dead()
-            self.live.show()
-            time.sleep(STEP_S)
-
-
 def run_test(cluster: Cluster, options: Options) -> int:
     """0 when everything held. Leaves what the processes said when something did not.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     live, data = Progress(), SHARED / tasks.DATA
     if not data.exists():
         raise InstallationError(f"the tasks are not there: {data}")
     live.say(f"retail: {options.requests} tasks, seed {options.seed}")
-    retail = RetailTest(cluster, options, live, data)
-    result = retail.play()
+    cast, nemesis, left = _play(cluster, options, live, data)
     live.say("checking")
-    wrong = list(_wrong(retail, result))
+    books = Books(_name_file(cluster), {})
+    played = collect(cast.agents, [], cast.ended - cast.began)
+    wrong = [*cast.history.troubles]
+    if left:
+        wrong.append(f"not calm: {left}")
+    if missing := nemesis.missing:
+        wrong.append(f"never struck: {', '.join(missing)}")
+    wrong += _check(cast.operations, played, books, data)
     for line in wrong:
         live.say(f"BROKEN {line}")
     if not wrong:
-        live.say(f"retail, {_describe(retail, result)}")
+        struck = _describe_faults(nemesis)
+        line = describe_run("under faults", cast.operations, played, books, struck)
+        live.say(f"retail, {line}; {options.command}")
     cluster.keep_logs(LOGS, broken=bool(wrong))
     return 1 if wrong else 0
 
 
-def _wrong(retail: RetailTest, result: RetailResult) -> Iterator[str]:
-    """What should have held and did not."""
-    yield from result.people.history.troubles
-    if result.left:
-        yield f"not calm: {result.left}"
-    if result.missing:
-        yield f"never struck: {', '.join(result.missing)}"
-    for name, check in _checks(retail, result.played):
+def _name_file(cluster: Cluster) -> Path:
+    """The store's books."""
+    return cluster.here.state / "store.sqlite"
+
+
+def _play(
+    cluster: Cluster, options: Options, live: Progress, data: Path
+) -> tuple[Cast, Nemesis, dict[str, int]]:
+    """Everybody works until every call is settled, and faults fall all the while. Call
+    it from the main thread. Returns what was still to come, too."""
+    calls = tasks.calls(data, options.requests)
+    calls += tasks.beside(data, calls)
+    prepare_database(live)
+    keys, token = prepare_gate(policy.document(data, cluster.provider, retry=RETRY))
+    connections.close_all()
+    live.say("starting processes")
+    at = f"{cluster.outside}:{cluster.provider_port}"
+    store = ["tests.retail.service", at, str(_name_file(cluster)), str(data)]
+    start_processes(cluster, store)
+    cast = create_cast(cluster.addresses, options, calls, keys, token)
+    nemesis = Nemesis(cluster, options)
+    live.begin(cast, nemesis)
+    cast.start()
+    over = cast.began + LONGEST * options.seconds
+
+    def going() -> bool:
+        """Until all is settled and no kind is missing; on a slow machine the rest is
+        settled in peace."""
+        if cast.history.troubles or time.monotonic() > over:
+            return False
+        return cast.working or bool(nemesis.missing)
+
+    inject_faults(cluster, nemesis, live, going)
+    while cast.working and not cast.stuck():  # as long as something moves
+        cluster.restart_dead()
+        live.show()
+        time.sleep(STEP_S)
+    left = wait_until_quiet(cluster, nemesis, live, lambda: cast.working)
+    cast.reviewer.stopping.set()
+    cluster.rest()
+    return cast, nemesis, left
+
+
+def _check(
+    calls: list[Call], played: Played, books: Books, data: Path
+) -> Iterator[str]:
+    """What does not hold of all that is looked at after a run without faults."""
+    expected = tasks.world(data)
+    done = tasks.run_directly(expected, calls, lambda _: False)
+    looked_at: dict[str, Callable[[], None]] = {
+        "answers": partial(checks.check_answers, calls, done, played),
+        "store": partial(checks.check_store, expected, books),
+        "effects": partial(checks.check_effects, done, books),
+        "log": partial(checks.check_log, played, BESIDES),
+        "alarms": checks.check_alarms,
+    }
+    for name, check in looked_at.items():
         try:
             check()
         except AssertionError as error:
             yield f"{name}: {error}"
 
 
-def _checks(
-    retail: RetailTest, played: Played
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    """All that is looked at after a run without faults."""
-    expected, books = tasks.world(retail.data), Books(retail.file, {})
-    done = tasks.run_directly(expected, retail.calls, lambda _: False)
-    yield "answers", partial(checks.check_answers, retail.calls, done, played)
-    yield "store", partial(checks.check_store, expected, books)
-    yield "effects", partial(checks.check_effects, done, books)
-    yield "log", partial(checks.check_log, played, BESIDES)
-    yield "alarms", checks.check_alarms
-
-
-def _describe(retail: RetailTest, result: RetailResult) -> str:
-    kinds = Counter(fault.kind for fault in result.nemesis.faults)
+def _describe_faults(nemesis: Nemesis) -> str:
+    kinds = Counter(fault.kind for fault in nemesis.faults)
     by_kind = ", ".join(
         f"{kinds[kind]} x {kind}" for kind in FAULT_KINDS if kinds[kind]
     )
     alarms = f"{Alarm.objects.count()} alarms of late successes"
-    struck = f"{sum(kinds.values())} faults ({by_kind}), {alarms}"
-    line = describe_run(
-        "under faults", retail.calls, result.played, Books(retail.file, {}), struck
-    )
-    return f"{line}; {retail.options.command}"
+    return f"{sum(kinds.values())} faults ({by_kind}), {alarms}"

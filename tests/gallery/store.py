@@ -96,9 +96,9 @@ class StoreGate(Gate):
     def ask(self, tool: str, args: dict[str, Any], **fields: Any) -> ApprovalRequest:
         """A proposal that people have to decide."""
         proposal = self.propose(tool, args, **fields)
-        found = ApprovalRequest.objects.filter(proposal=proposal).first()
-        assert found is not None, (tool, proposal.blocked_by)
-        return found
+        request = ApprovalRequest.objects.filter(proposal=proposal).first()
+        assert request is not None, (tool, proposal.blocked_by)
+        return request
 
     def refund(
         self, amount: str = "40.00", order: str = "", **fields: Any
@@ -260,8 +260,8 @@ def perform(call: Call) -> dict[str, Any]:
     if effects == "declined" or call.args.get("order_id") in STATE.get("declined", ()):
         raise KnownFailure("declined", "The payment provider declined the refund.")
     if effects == "busy":
-        said = "The payment provider asks for another try."
-        raise KnownFailure("busy", said, again=True)
+        detail = "The payment provider asks for another try."
+        raise KnownFailure("busy", detail, again=True)
     return PAYMENT
 
 

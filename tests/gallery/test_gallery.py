@@ -104,7 +104,7 @@ def windows(
         fonts.write_text(WITHOUT_NOTO)
         environ = {**os.environ, "FONTCONFIG_FILE": str(fonts)}
         browsers.append(launch_browser(env=environ))
-    desks = [open_window(one, live_server.url) for one in browsers]
+    desks = [open_window(browser, live_server.url) for browser in browsers]
     yield desks
     for desk in desks:
         desk.page.context.close()

@@ -134,13 +134,17 @@ class Viewer:
             try:
                 if scene.act or wide:
                     self._open(scene)
-                found = list(self._inspect(scene, width))
+                faults = list(self._inspect(scene, width))
             except Error as error:
-                found = [f"{error.message}\n{self.page.inner_text('body')[:1500]}"]
-            yield from (f"{scene.name} {width}: {fault}" for fault in found)
+                faults = [f"{error.message}\n{self.page.inner_text('body')[:1500]}"]
+            yield from (f"{scene.name} {width}: {fault}" for fault in faults)
         expected = (ANSWERED, *(NOBODY if scene.cut_off else ()))
-        said = [one for one in self.desk.complaints() if not one.startswith(expected)]
-        yield from (f"{scene.name}: {one}" for one in said)
+        complaints = [
+            complaint
+            for complaint in self.desk.complaints()
+            if not complaint.startswith(expected)
+        ]
+        yield from (f"{scene.name}: {complaint}" for complaint in complaints)
         self._undo_act(scene)
 
     def leave(self) -> None:
@@ -166,8 +170,8 @@ class Viewer:
     def _send(self, sent: Submission) -> None:
         """Leave a page, the one before if it has a token, as its form does when it is
         sent without a script."""
-        found = self.page.evaluate(TOKEN) or self.desk.open("/help/").evaluate(TOKEN)
-        token = json.loads(found)["X-CSRFToken"]
+        headers = self.page.evaluate(TOKEN) or self.desk.open("/help/").evaluate(TOKEN)
+        token = json.loads(headers)["X-CSRFToken"]
         fields = {"csrfmiddlewaretoken": token, **sent.fields}
         with self.page.expect_navigation():
             self.page.evaluate(SEND, [sent.path, list(_flatten(fields))])
@@ -183,10 +187,10 @@ class Viewer:
             self.page.wait_for_function(READY, arg=look)
             if narrow:
                 self.page.evaluate(NARROWED)
-            found = self.page.evaluate(FIND_VIOLATIONS, RULES)
+            violations = self.page.evaluate(FIND_VIOLATIONS, RULES)
             if (over := self.desk.overflow()) > 0:
-                found.append(f"scrolls sideways by {over} px")
-            yield from (f"{theme}: {one}" for one in found)
+                violations.append(f"scrolls sideways by {over} px")
+            yield from (f"{theme}: {violation}" for violation in violations)
             if self.folder:
                 self._take_picture(f"{scene.name}-{width}-{theme}.png", width)
 
@@ -217,4 +221,4 @@ class Viewer:
 def _flatten(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in fields.items():
         several = value if isinstance(value, list | tuple) else [value]
-        yield from ((name, str(one)) for one in several)
+        yield from ((name, str(text)) for text in several)

@@ -51,7 +51,7 @@ ME.add("api", "API", "/api/v1/docs", "")
 @ME.scene("keys-refused", "“Open Approve” and “Open Reject”")
 def keys_refused(gate: StoreGate) -> Submission:
     known = shortcuts.list_shortcuts({})
-    approve = next(one for one in known if one.shortcut.key == "a")
+    approve = next(row for row in known if row.shortcut.key == "a")
     return Submission(KEYS, {"on": "on", approve.field: "x"})
 
 

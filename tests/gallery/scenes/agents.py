@@ -155,9 +155,9 @@ def attempt(row: Delivery) -> None:
 
 
 def find_delivery(status: str) -> str:
-    found = Delivery.objects.filter(status=status).order_by("-attempts").first()
-    assert found is not None
-    return f"/deliveries/{found.pk}/"
+    delivery = Delivery.objects.filter(status=status).order_by("-attempts").first()
+    assert delivery is not None
+    return f"/deliveries/{delivery.pk}/"
 
 
 POST.add("list", "Resend", "/deliveries/", "owen")

@@ -93,8 +93,8 @@ def sent(
 ) -> Submission:
     """What the panel of a verdict sends, some fields or arguments changed."""
     typed = edited(request) if verdict == "modify" else panel(request, verdict, by)
-    said = {"reason_code": factories.reason_for(verdict), "reason": NOTE}
-    return Submission(url(request, "decide"), {**typed, **said, **fields})
+    reason = {"reason_code": factories.reason_for(verdict), "reason": NOTE}
+    return Submission(url(request, "decide"), {**typed, **reason, **fields})
 
 
 def amount(text: str) -> dict[str, str]:
@@ -114,9 +114,9 @@ def overtaken(verdict: str, step: Step) -> Build:
 
     def build(gate: StoreGate) -> Submission:
         request = gate.refund()
-        said = sent(request, verdict)
+        submission = sent(request, verdict)
         step(gate, request)
-        return said
+        return submission
 
     return build
 
@@ -143,11 +143,11 @@ REFUSED.add(
 def lease_lapsed(gate: StoreGate) -> Submission:
     request = gate.refund()
     hold = take.take_hold(request_id=request.pk, person=gate.rita)
-    said = rejects(request, hold=hold.token)
+    submission = rejects(request, hold=hold.token)
     past = clock.now() - timedelta(seconds=1)
     Hold.objects.filter(pk=request.pk).update(until=past)
     gate.hold(request, gate.tom)
-    return said
+    return submission
 
 
 REFUSED.add(

@@ -38,8 +38,8 @@ def fill_log(gate: StoreGate) -> None:
     """One day of the log."""
     gate.adopt(hidden_mail())
     gate.refunded()
-    said = {"reason_code": "other", "reason": "The parcel came this morning."}
-    decide(gate.refund("24.00"), gate.rita, "reject", **said)
+    reason = {"reason_code": "other", "reason": "The parcel came this morning."}
+    decide(gate.refund("24.00"), gate.rita, "reject", **reason)
     decide(gate.refund("25.00"), gate.rita, "escalate", reason_code="unclear")
     gate.hold(gate.mail(), gate.tom)
     search_entries.add_missing_entries()

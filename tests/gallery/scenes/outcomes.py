@@ -138,8 +138,11 @@ OVER.add("too-late-to-run", "Refused", after(run_late))
 
 @OVER.scene("rejected", "Rejected by Tom Example")
 def rejected(gate: StoreGate) -> ApprovalRequest:
-    said = {"reason_code": "wrong_amount", "reason": "Only one of the two is missing."}
-    return decide(gate.refund(), gate.tom, "reject", **said)
+    reason = {
+        "reason_code": "wrong_amount",
+        "reason": "Only one of the two is missing.",
+    }
+    return decide(gate.refund(), gate.tom, "reject", **reason)
 
 
 @OVER.scene("rejected-again", "Proposed 2 more times")
@@ -236,11 +239,11 @@ ALARMS.add("close-refused", "Describe what you found.", lambda gate: close(" "),
 
 @ALARMS.scene("closed", "by Sue Example: ", "otto")
 def closed(gate: StoreGate) -> Alarm:
-    found = alarm("never_executed")
-    if found.status == "open":
-        standing.acknowledge_alarm(alarm_id=found.pk, person=gate.sue)
-        standing.close_alarm(alarm_id=found.pk, person=gate.sue, note=FOUND)
-    return found
+    standing_alarm = alarm("never_executed")
+    if standing_alarm.status == "open":
+        standing.acknowledge_alarm(alarm_id=standing_alarm.pk, person=gate.sue)
+        standing.close_alarm(alarm_id=standing_alarm.pk, person=gate.sue, note=FOUND)
+    return standing_alarm
 
 
 ALARMS.add("closed-twice", "Your text", lambda gate: close(FOUND), "sam")

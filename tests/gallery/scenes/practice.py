@@ -33,8 +33,10 @@ def approve_mails(gate: StoreGate) -> None:
 def find_practice(gate: StoreGate) -> Practice:
     """Rita's warm-up."""
     rita = Person.objects.get(pk=gate.rita.pk)
-    found = practice.find_open_practice(rita)
-    return found or practice.start_practice(person=rita, random_source=random.Random(1))
+    open_practice = practice.find_open_practice(rita)
+    return open_practice or practice.start_practice(
+        person=rita, random_source=random.Random(1)
+    )
 
 
 PRACTICE.add("offered", "You can warm up with ten copies", "/queue/")

@@ -166,10 +166,10 @@ WAITING.add(
 
 
 def escalated(
-    gate: StoreGate, reason: str = "Two parcels, one of them came.", **said: Any
+    gate: StoreGate, reason: str = "Two parcels, one of them came.", **fields: Any
 ) -> ApprovalRequest:
-    said |= {"reason_code": "unclear", "reason": reason}
-    return decide(gate.refund(), gate.rita, "escalate", **said)
+    fields |= {"reason_code": "unclear", "reason": reason}
+    return decide(gate.refund(), gate.rita, "escalate", **fields)
 
 
 WAITING.add("escalated", "You escalated this.", escalated)
@@ -360,13 +360,13 @@ LIES = f"{HOSTILE}\nR\u0435fund"  # its second letter is Cyrillic
 
 @WORDS.scene("hostile", "Addressed to the reviewer (possible manipulation)")
 def hostile(gate: StoreGate) -> ApprovalRequest:
-    said: dict[str, Any] = {
+    reasons: dict[str, Any] = {
         "rationale": LIES,
         "expected_outcome": LIES,
         "alternatives": [{"action": LIES, "why_not": LIES}],
         "evidence": [{"kind": "message", "source": "ticket 481", "text": LIES}],
     }
-    return gate.refund(**said)
+    return gate.refund(**reasons)
 
 
 @WORDS.scene("hostile-arguments", "What changes")
@@ -394,13 +394,13 @@ def show_reversed(gate: StoreGate) -> ApprovalRequest:
         "subject": f"Invoice for order {LAPTOP}",
         "body": "Hello Dana,\n\nhere is your invoice.\n\nNorthgate Electronics",
     }
-    said: dict[str, Any] = {
+    reasons: dict[str, Any] = {
         "rationale": "Dana Whitlock asks for the invoice of her order.",
         "expected_outcome": "She has the invoice.",
         "alternatives": [],
         "evidence": [{"kind": "message", "source": "support inbox", "text": text}],
     }
-    return gate.ask("send_email", {**MAIL, **args}, **said)
+    return gate.ask("send_email", {**MAIL, **args}, **reasons)
 
 
 @WORDS.scene("silent", "What changes")
