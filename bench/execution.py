@@ -134,7 +134,11 @@ def _time_hop() -> float:
 
 def measure_execution(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure the product and the raw steps in turn, sample by sample."""
-    return _build_execution_results(run_rounds(seed, options), options)
+    rounds = run_rounds(seed, options)
+    return tuple(
+        _build_percentile_result(rounds, percent, bar, options)
+        for percent, bar in ((50, P50_BAR), (99, P99_BAR))
+    )
 
 
 def run_rounds(seed: Seed, options: Options) -> list[ExecutionRound]:
@@ -175,26 +179,12 @@ def _open_sampler(seed: Seed) -> Iterator[Sampler]:
         yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), listener)
 
 
-def _build_execution_results(
-    rounds: list[ExecutionRound], options: Options
-) -> tuple[GoalResult, ...]:
-    return tuple(
-        _build_percentile_result(rounds, percent, bar, options)
-        for percent, bar in ((50, P50_BAR), (99, P99_BAR))
-    )
-
-
 def _build_percentile_result(
     rounds: list[ExecutionRound], percent: int, bar: float, options: Options
 ) -> GoalResult:
     ratios = [lap.over(percent) for lap in rounds]
-    ours, raw = (
-        format_ms(median([percentile(times, percent) for times in sides]))
-        for sides in (
-            [lap.ours for lap in rounds],
-            [lap.raw for lap in rounds],
-        )
-    )
+    ours = format_ms(median([percentile(lap.ours, percent) for lap in rounds]))
+    raw = format_ms(median([percentile(lap.raw, percent) for lap in rounds]))
     return GoalResult(
         f"G3 approve -> executed, p{percent}",
         f"{format_ratio(ratios)} x, {ours}",

@@ -145,7 +145,16 @@ def measure_queue_updates(seed: Seed, options: Options) -> tuple[GoalResult, ...
                 times = format_times(rounds[-1])
                 print_text(f"G5 round {number + 1}: {times}, {streams.events} heard")
                 callables.empty_broker()
-    return (*_build_queue_results(rounds), _build_fetch_result(queue, rounds))
+    return (
+        *build_latency_results(
+            "G5 propose -> n new on the page",
+            rounds,
+            p50=QUEUE_P50_S,
+            p99=QUEUE_P99_S,
+            under=f"{STREAMS} streams open",
+        ),
+        _build_fetch_result(queue, rounds),
+    )
 
 
 def _open_streams(holder: load.ConnectionHolder, streams: Streams, port: int) -> None:
@@ -163,16 +172,6 @@ def _open_queue(port: int) -> Iterator[QueuePage]:
     with browser.open_chromium() as chromium:
         page = chromium.new_page()
         yield QueuePage(page, browser.sign_in(page, port))
-
-
-def _build_queue_results(rounds: list[list[float]]) -> tuple[GoalResult, ...]:
-    return build_latency_results(
-        "G5 propose -> n new on the page",
-        rounds,
-        p50=QUEUE_P50_S,
-        p99=QUEUE_P99_S,
-        under=f"{STREAMS} streams open",
-    )
 
 
 def _build_fetch_result(queue: QueuePage, rounds: list[list[float]]) -> GoalResult:
@@ -226,7 +225,13 @@ def measure_long_poll(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
             rounds.append(_time_decisions(seed, holder, port, n))
             print_text(f"G11 round {number + 1}: {format_times(rounds[-1])}")
             callables.empty_broker()
-    return _build_long_poll_results(rounds)
+    return build_latency_results(
+        "G11 decided -> the waiting agent knows",
+        rounds,
+        p50=LONG_POLL_P50_S,
+        p99=LONG_POLL_P99_S,
+        under=f"{WAITERS} others waiting",
+    )
 
 
 def _time_decisions(
@@ -261,13 +266,3 @@ def _time_decision(
     load.wait_until(lambda: stored.proposal in waiters.answered, "it was not told")
     time.sleep(_BETWEEN_DECISIONS_S)
     return waiters.answered[stored.proposal] - committed.at
-
-
-def _build_long_poll_results(rounds: list[list[float]]) -> tuple[GoalResult, ...]:
-    return build_latency_results(
-        "G11 decided -> the waiting agent knows",
-        rounds,
-        p50=LONG_POLL_P50_S,
-        p99=LONG_POLL_P99_S,
-        under=f"{WAITERS} others waiting",
-    )

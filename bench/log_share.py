@@ -119,13 +119,8 @@ def _build_missing_verifier_result() -> GoalResult:
 
 def _build_share_result(name: str, rounds: list[Round]) -> GoalResult:
     ratios = [times[name].ratio for times in rounds]
-    whole, bare = (
-        median([median(times) for times in sides])
-        for sides in (
-            [times[name].whole for times in rounds],
-            [times[name].bare for times in rounds],
-        )
-    )
+    whole = median([median(times[name].whole) for times in rounds])
+    bare = median([median(times[name].bare) for times in rounds])
     return GoalResult(
         f"G9 append, {name}",
         f"{format_ratio(ratios)} x, {format_ms(whole)}",

@@ -28,8 +28,6 @@ from .report import (
     GoalResult,
     Options,
     format_clients,
-    format_ms,
-    join_values,
     print_text,
 )
 from .seed import Seed
@@ -55,19 +53,9 @@ _SETTLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What is compared: the costs of G1 and G3 as multiples of the floor's, and the
-    seconds of G6's queries."""
-
-    round_trips: dict[int, float]  # by the number of clients
-    execution: dict[int, float]  # by the percentile
-    queue: float
-
-    def __str__(self) -> str:
-        trips = join_values(f"{cost:.1f}" for cost in self.round_trips.values())
-        runs = join_values(f"{cost:.1f}" for cost in self.execution.values())
-        return f"G1 {trips} x the floor's time, G3 {runs} x, G6 {format_ms(self.queue)}"
+# The costs of G1 and G3 as multiples of the floor's, and the milliseconds of G6's
+# queries, by what they are of.
+Costs = dict[str, float]
 
 
 def measure_pressure(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
@@ -75,18 +63,22 @@ def measure_pressure(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     count = options.scale(PASSED)
     pattern, real = _perform_patterns(seed)
     _propose_waiting(seed, options)
-    figures = {"before": _measure_figures(seed, options, "before")}
+    before = _measure_costs(seed, options, "before")
     with clients.connect_database(autocommit=True) as watch:
         tasks.sequence()  # what is younger waits for the transaction alone
         with _hold_transaction():
             alarm, copied = _pass_actions(watch, pattern, count)
             _replace_waiting(seed, options)
-            figures["meanwhile"] = _measure_figures(seed, options, "meanwhile")
+            meanwhile = _measure_costs(seed, options, "meanwhile")
         records, caught_up = _wait_until_caught_up(watch)
         watch.execute("VACUUM ANALYZE")
-    figures["after"] = _measure_figures(seed, options, "after")
+    after = _measure_costs(seed, options, "after")
+    basis = f"n = {count:,} passed, {min(options.rounds, MOST_ROUNDS)} rounds"
     return (
-        *_build_figure_results(figures, count, options),
+        *(
+            _build_cost_result(name, cost, meanwhile[name], after[name], basis)
+            for name, cost in before.items()
+        ),
         _build_alarm_result(alarm),
         GoalResult(
             "pressure: the log catches up",
@@ -206,20 +198,20 @@ def _wait_until_caught_up(watch: psycopg.Connection[Any]) -> tuple[int, float]:
     return records, seconds
 
 
-def _measure_figures(seed: Seed, options: Options, when: str) -> Figures:
+def _measure_costs(seed: Seed, options: Options, when: str) -> Costs:
     rounds = replace(options, rounds=min(options.rounds, MOST_ROUNDS))
-    trips = {
-        threads: median(_list_costs(seed, threads, rounds))
+    costs = {
+        f"G1, {format_clients(threads)}": median(_list_costs(seed, threads, rounds))
         for threads in round_trip.THREADS
     }
     runs = execution.run_rounds(seed, rounds)
-    figures = Figures(
-        trips,
-        {percent: median([lap.over(percent) for lap in runs]) for percent in (50, 99)},
-        median([_time_queue() for _ in range(rounds.rounds)]),
-    )
-    print_text(f"pressure, {when}: {figures}")
-    return figures
+    for percent in (50, 99):
+        costs[f"G3, p{percent}"] = median([lap.over(percent) for lap in runs])
+    queue = median([_time_queue() for _ in range(rounds.rounds)])
+    costs[f"G6 among {options.scale(WAITING):,}, ms"] = queue * 1000
+    listed = ", ".join(f"{name}: {cost:.1f}" for name, cost in costs.items())
+    print_text(f"pressure, {when}: {listed}")
+    return costs
 
 
 def _list_costs(seed: Seed, threads: int, options: Options) -> Iterator[float]:
@@ -236,39 +228,12 @@ def _time_queue() -> float:
     return median([view() for _ in range(scale.REPEATS)])
 
 
-def _build_figure_results(
-    figures: dict[str, Figures], count: int, options: Options
-) -> Iterator[GoalResult]:
-    rounds = min(options.rounds, MOST_ROUNDS)
-    basis = f"n = {count:,} passed, {rounds} rounds"
-    before, meanwhile, after = figures.values()
-    for threads, cost in before.round_trips.items():
-        yield _build_figure_result(
-            f"pressure: G1, {format_clients(threads)}",
-            (cost, meanwhile.round_trips[threads], after.round_trips[threads]),
-            basis,
-        )
-    for percent, cost in before.execution.items():
-        yield _build_figure_result(
-            f"pressure: G3, p{percent}",
-            (cost, meanwhile.execution[percent], after.execution[percent]),
-            basis,
-        )
-    queue = (before.queue, meanwhile.queue, after.queue)
-    yield _build_figure_result(
-        f"pressure: G6 among {options.scale(WAITING):,}, ms",
-        (queue[0] * 1000, queue[1] * 1000, queue[2] * 1000),
-        basis,
-    )
-
-
-def _build_figure_result(
-    goal: str, costs: tuple[float, float, float], basis: str
+def _build_cost_result(
+    name: str, before: float, meanwhile: float, after: float, basis: str
 ) -> GoalResult:
-    before, meanwhile, after = costs
     ratio = meanwhile / before
     return GoalResult(
-        goal,
+        f"pressure: {name}",
         f"{ratio:.2f} x; after a vacuum {after / before:.2f} x",
         f"<= {BAR} x its cost before",
         ratio <= BAR,

@@ -88,7 +88,8 @@ def _build_proposals_results(
 ) -> tuple[GoalResult, ...]:
     rates = [lap.rate for lap in rounds]
     slow = [lap.ours.at(99) / lap.allowed for lap in rounds]
-    ours, raw = (median([run.rate for run in runs]) for runs in _split_rounds(rounds))
+    ours = median([lap.ours.rate for lap in rounds])
+    raw = median([lap.raw.rate for lap in rounds])
     counts = join_values(
         sum(getattr(lap, name).count for lap in rounds)
         for name in ("ours", "raw", "ping")
@@ -114,7 +115,3 @@ def _build_proposals_results(
             f" raw insert {format_ms(median([lap.raw.at(99) for lap in rounds]))}",
         ),
     )
-
-
-def _split_rounds(rounds: list[ProposalRound]) -> tuple[list[Run], list[Run]]:
-    return [lap.ours for lap in rounds], [lap.raw for lap in rounds]

@@ -102,13 +102,8 @@ def _build_round_trip_result(
     threads: int, rounds: list[RoundTripRound], options: Options
 ) -> GoalResult:
     ratios = [lap.ours.rate / lap.raw.rate for lap in rounds]
-    raw, ours = (
-        median([run.rate for run in runs])
-        for runs in (
-            [lap.raw for lap in rounds],
-            [lap.ours for lap in rounds],
-        )
-    )
+    raw = median([lap.raw.rate for lap in rounds])
+    ours = median([lap.ours.rate for lap in rounds])
     return GoalResult(
         f"G1 round trip, {format_clients(threads)}",
         f"{format_ratio(ratios)} x, {ours:.0f}/s",
