@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from hitl.environment import ROOT
 from hitl.local import installation, keys, postgres, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program, kill_group
@@ -27,6 +25,7 @@ from world.database import Ledger
 from world.processes import (
     START_S,
     build_environ,
+    build_service_program,
     build_worker_program,
     create_installation,
     free_port,
@@ -35,7 +34,6 @@ from world.processes import (
     wait_until,
     watch_worker,
 )
-from world.services import SECRET
 
 from . import traces as trace
 from .network import DATA, Host, Network, build_network, run_on_host
@@ -281,13 +279,8 @@ def _provider(cluster: Cluster, outside: Sequence[str]) -> Program:
     secret = keys.read_key(cluster.here.keys, "webhook_secret")
     address = f"{cluster.outside}:{cluster.provider_port}"
     usual = ("chaos.services", address, str(cluster.ledger.file))
-    return Program(
-        name="provider",
-        argv=[sys.executable, "-m", *(outside or usual)],
-        env={**os.environ, SECRET: secret},
-        log=cluster.here.logs / "provider.log",
-        cwd=ROOT,
-    )
+    log = cluster.here.logs / "provider.log"
+    return build_service_program(outside or usual, secret, log)
 
 
 GATE = {

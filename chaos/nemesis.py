@@ -34,39 +34,30 @@ from .options import FAULT_KINDS, LEASE_S, NETWORK_KINDS, Options
 
 
 @dataclass
-class Cut:
-    """A host that is cut off, and when it is connected again."""
-
-    host: str
-    fault: Fault
-    mend_at: float
-
-
-@dataclass
-class HostCuts:
+class HostCut:
     """Cuts off one host at a time, so that the others go on."""
 
     cluster: Cluster
-    cuts: list[Cut] = field(default_factory=list)
+    fault: Fault | None = None  # while a host is cut off
+    mend_at: float = 0.0
 
     def pull(self, kind: str, host: str, seconds: float) -> Fault | None:
         """The fault, which ends when that time is over; None when one is out."""
-        if self.cuts:
+        if self.fault:
             return None
         self.cluster.network.cut(host)
         now = time.time()
         slots = tuple(s.name for s in self.cluster.slots.values() if s.host == host)
-        fault = Fault(kind, now, now + seconds, host, slots=slots)
-        self.cuts.append(Cut(host, fault, time.monotonic() + seconds))
-        return fault
+        self.fault = Fault(kind, now, now + seconds, host, slots=slots)
+        self.mend_at = time.monotonic() + seconds
+        return self.fault
 
-    def mend(self, *, everything: bool = False) -> None:
-        """Connect the hosts whose time is over."""
-        for cut in list(self.cuts):
-            if everything or time.monotonic() >= cut.mend_at:
-                self.cluster.network.mend(cut.host)
-                cut.fault.until = time.time()
-                self.cuts.remove(cut)
+    def mend(self, *, at_once: bool = False) -> None:
+        """Connect the host again once its time is over."""
+        if self.fault and (at_once or time.monotonic() >= self.mend_at):
+            self.cluster.network.mend(self.fault.target)
+            self.fault.until = time.time()
+            self.fault = None
 
 
 UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
@@ -249,7 +240,7 @@ class Nemesis:
     def __post_init__(self) -> None:
         self._drawn = random.Random(self.options.seed)  # noqa: S311 - drawn again
         self._sleepers = FrozenSlots()
-        self._cables = HostCuts(self.cluster)
+        self._cable = HostCut(self.cluster)
         self._points = FaultPoints(self.cluster, self._drawn)
         self._kinds = self._sequence()
         self.due = time.monotonic() + self._drawn.uniform(*self.options.between)
@@ -284,7 +275,7 @@ class Nemesis:
     def step(self, *, injecting: bool) -> None:
         """Do what is due: the next fault, and the end of a sleep or of a cut."""
         self._sleepers.wake()
-        self._cables.mend()
+        self._cable.mend()
         self.faults += map(self._met, self._points.met())
         self.faults += map(self._stopped, self._points.stopped())
         if injecting and time.monotonic() >= self.due:
@@ -309,7 +300,7 @@ class Nemesis:
         """No more: whoever sleeps goes on, cables are put back, and what nobody met is
         taken away."""
         self._points.disarm()
-        self._cables.mend(everything=True)
+        self._cable.mend(at_once=True)
         self._sleepers.wake_all()
 
     def _one(self, slots: list[Slot]) -> Slot | None:
@@ -394,7 +385,7 @@ class Nemesis:
             self._drawn.randrange(3) > 0
         ]
         host = self._drawn.choice(self.cluster.network.apps).name
-        return self._cables.pull("cut", host, seconds)
+        return self._cable.pull("cut", host, seconds)
 
     def _outage(self) -> Fault | None:
-        return self._cables.pull("outage", DATA, self._drawn.uniform(*CUT_S))
+        return self._cable.pull("outage", DATA, self._drawn.uniform(*CUT_S))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import httpx2
 
-from hitl.environment import LOOPBACK
+from hitl.environment import LOOPBACK, ROOT
 from hitl.local import defaults, installation, layout
 from hitl.local.layout import Layout
 from hitl.local.process import Program
+
+from .services import SECRET
 
 DISK = "/var/tmp"  # noqa: S108 mkdtemp makes the folder, for us alone
 # Whoever has set these means another installation.
@@ -86,6 +89,17 @@ def build_worker_program(
         argv += ["--hostname", f"{name}@%h"]
     log = here.logs / f"{name}.log"
     return replace(program, name=name, argv=[*argv, *more], log=log)
+
+
+def build_service_program(argv: Sequence[str], secret: str, log: Path) -> Program:
+    """A service of somebody else: a module, its arguments, and the gate's secret."""
+    return Program(
+        name=log.stem,
+        argv=[sys.executable, "-m", *argv],
+        env={**os.environ, SECRET: secret},
+        log=log,
+        cwd=ROOT,
+    )
 
 
 def read_log(here: Layout, name: str) -> str:

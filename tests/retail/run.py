@@ -3,8 +3,6 @@ four agents and a reviewer at work, and a worker that may be killed on the way."
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,8 +16,8 @@ import httpx2
 from django.conf import settings
 
 from counterseal_client import Gate, Proposal
-from hitl.environment import LOOPBACK, ROOT
-from hitl.local.process import Child, Program
+from hitl.environment import LOOPBACK
+from hitl.local.process import Child
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.models import Execution
@@ -31,8 +29,12 @@ from tests.stack import Stack
 from world import cast
 from world.agents import Agent
 from world.people import Reviewer
-from world.processes import START_S, free_port, wait_until
-from world.services import SECRET
+from world.processes import (
+    START_S,
+    build_service_program,
+    free_port,
+    wait_until,
+)
 
 AGENTS = ("ann", "ben", "cleo", "dan")
 Script = Callable[[Call], bool]  # whether a call is to be rejected
@@ -98,15 +100,8 @@ def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     port, file = free_port(), folder / "store.sqlite"
     secret = settings.COUNTERSEAL.webhook_secret
     at = f"{LOOPBACK}:{port}"
-    argv = ["-m", "tests.retail.service", at, str(file), str(data)]
-    program = Program(
-        name="retail-store",
-        argv=[sys.executable, *argv],
-        env={**os.environ, SECRET: secret},
-        log=folder / "store.log",
-        cwd=ROOT,
-    )
-    child = Child(program)
+    argv = ["tests.retail.service", at, str(file), str(data)]
+    child = Child(build_service_program(argv, secret, folder / "store.log"))
     try:
         url = f"http://{at}"
         wait_until(lambda: _answers(url), START_S, (folder / "store.log").read_text)
