@@ -21,35 +21,35 @@ PRESCRIBED = {"handle", "ready", "save", "delete", "clean", "get", "post", "disp
 COLUMNS = 120
 
 LINES = {
-    "journal": 4465,
-    "policies": 8051,
-    "reviews": 33489,
-    "agents": 7329,
-    "notifications": 2953,
-    "assurance": 3453,
-    "stats": 3472,
-    "desk": 29617,
-    "hitl": 7928,
+    "journal": 4229,
+    "policies": 7741,
+    "reviews": 31903,
+    "agents": 6942,
+    "notifications": 2935,
+    "assurance": 3431,
+    "stats": 3280,
+    "desk": 28636,
+    "hitl": 8337,
 }
 # Words that say nothing of what they name.
 VAGUE_NAMES = {"found", "kept", "mine", "no", "one", "said", "told"}
 # A limit is only ever lowered. Whoever needs more for a new capability says so in the
 # commit that raises it.
 LIMITS = {
-    "modules of reviews": 147,
+    "modules of reviews": 150,
     "flat modules of reviews": 13,
     "median lines of a module of reviews, below 130 or above 220": 0,
-    "lines of the largest module": 670,
+    "lines of the largest module": 544,
     "lines of the largest function": 60,
-    "one-word names, per thousand functions": 176,
-    "vague names, per thousand variables": 64,
+    "one-word names, per thousand functions": 180,
+    "vague names, per thousand variables": 0,
     "public classes that share a name in a package": 0,
-    "template lines over 120 columns, per thousand": 4,
+    "template lines over 120 columns, per thousand": 3,
     "bytes of README.md": 8000,
     "bytes of CHANGELOG.md": 8192,
     **{f"lines of {package}": lines for package, lines in LINES.items()},
     "lines of the Django packages": sum(LINES.values()),
-    "lines of tests, per thousand of the product": 1100,
+    "lines of tests, per thousand of the product": 1136,
 }
 PUBLIC_PATHS = {"reviews/executors.py", "reviews/verifier_rules.py"}
 
