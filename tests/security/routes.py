@@ -239,6 +239,8 @@ ROUTES: dict[str, Row] = {
     "reviews:help": Row(get=ALL),
     "reviews:sign_in": Row(get=ALL, post=ALL, writes=False),
     "reviews:sign_out": Row(post=PEOPLE, writes=False),
+    # There is an administrator, so it is closed to all: tests/desk/setup.
+    "reviews:setup": Row(sees=NONE, ids={"token": "setup"}, writes=False),
     # The desk
     "reviews:home": Row(get=PEOPLE),
     "reviews:queue": Row(get=PEOPLE),

@@ -26,7 +26,7 @@ from desk.log import exports
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from notifications.on_call import drills, shifts
-from policies import versions
+from policies import first_administrator, versions
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from reviews import deadlines
@@ -129,6 +129,7 @@ def build(gate: Gate) -> World:
     other = factories.agent(people[Who.OTHER_OWNER], "other")
     draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
     world = World(gate, people, ids={"policy": policy.number, "draft": draft.number})
+    world.ids["setup"] = first_administrator.create_token()
     _fill(world, other)
     _invite(world, other)
     return world
