@@ -220,7 +220,7 @@ def test_an_undeclared_tool_says_what_to_declare(desk: Desk) -> None:
 
     with desk.gate.thread("t-1"), pytest.raises(ToolNotDeclared) as caught:
         paint("north")
-    assert "change_agent AGENT --add-tool paint" in caught.value.next_step
+    assert "counterseal agents change AGENT --add-tool paint" in caught.value.next_step
     assert '"wall": {' in caught.value.declaration
     with pytest.raises(LookupError, match="paint is not declared"):
         desk.gate.check_tools()

@@ -38,4 +38,4 @@ def test_without_the_kit_it_says_how_to_get_it(shell: Shell) -> None:
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "counterseal_conformance" in line
-    assert "pip install ./client ./client/conformance" in line
+    assert "pip install counterseal-conformance" in line
