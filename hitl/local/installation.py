@@ -320,6 +320,7 @@ def run_installation(
             pass
         finally:
             start = time.monotonic()
+            here.port_file.unlink(missing_ok=True)
             supervisor.stop(STOP_ORDER)
             say(f"Stopped in {time.monotonic() - start:.1f} s")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from hitl.local import defaults
 from tests.guards import ROOT
 from tests.installations import copy_installation, environ, up
 from tests.stack import free_port, wait_until
@@ -57,7 +58,13 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
         ready = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
         assert set(ready.json().values()) == {"ok"}
         assert "already runs in" in refused(state, free_port())
+        beside: dict[str, str] = {"STATE": str(state)}  # a command of another terminal
+        defaults.fill_environment(beside)
+        assert beside["BASE_URL"] == f"http://127.0.0.1:{port}"
         first.stop(signal.SIGTERM)
+    stopped: dict[str, str] = {"STATE": str(state)}
+    defaults.fill_environment(stopped)
+    assert stopped["PORT"] == "8000"
     keys = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
     made = (state / "demo.json").read_text()
     with up(state, port, WEB_PROCESSES="1") as second:
