@@ -7,7 +7,6 @@ of the server look there. In a copy of the repository they stand beside this fol
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +16,9 @@ APP = HERE / "app" if (HERE / "app").is_dir() else HERE.parent
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command of the server, such as `["up", "--solo"]`. Returns its exit
+    """Run one command of the server, such as `["up", "--demo"]`. Returns its exit
     code."""
     sys.path.insert(0, str(APP))
-    # The processes that a command starts look there too.
-    known = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(APP), known]))
     from hitl.command_line import main
 
     return main(arguments)

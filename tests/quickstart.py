@@ -208,11 +208,8 @@ def _install(trial: Trial) -> list[str]:
     python = trial.folder / "venv" / "bin" / "python"
     trial.run(sys.executable, "-m", "venv", "venv")
     extra = "" if trial.name == "humanlayer" else f"[{trial.name}]"
-    # A copy: setuptools builds in the folder of the source.
-    kept = shutil.ignore_patterns("typescript", "build", "*.egg-info")
-    client = shutil.copytree(CLIENT, trial.folder / "client", ignore=kept)
-    packages = [word.format(client=client) for word in trial.example.packages]
-    packages.insert(0, f"{client}{extra}")
+    packages = [word.format(client=CLIENT) for word in trial.example.packages]
+    packages.insert(0, f"{CLIENT}{extra}")
     trial.run(str(python), "-m", "pip", "install", "--quiet", *packages)
     shutil.copy(EXAMPLES / file, trial.folder)
     return [str(python), file]

@@ -78,9 +78,15 @@ def build_parser() -> CommandParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments and arguments[0] in server_commands.NAMES:
-        return start_server_command(arguments)
-    return run_client_command(arguments)
+    if not arguments or arguments[0] not in server_commands.NAMES:
+        return run_client_command(arguments)
+    if server_commands.is_installed():
+        return server_commands.run_server_command(arguments)
+    print_error(
+        f"`counterseal {arguments[0]}` needs the server, and this is the client. Run"
+        " `pip install counterseal`."
+    )
+    return ExitCode.USAGE
 
 
 def run_client_command(arguments: Sequence[str]) -> int:
@@ -114,15 +120,6 @@ def run_client_command(arguments: Sequence[str]) -> int:
         print_error(str(error) or "The input ended.")
         return ExitCode.ERROR
     return code
-
-
-def start_server_command(arguments: Sequence[str]) -> int:
-    """Run a command of the server, or say that it is not installed."""
-    try:
-        return server_commands.run_server_command(arguments)
-    except server_commands.ServerMissing as error:
-        print_error(str(error))
-        return ExitCode.USAGE
 
 
 def print_error(text: str) -> None:

@@ -7,8 +7,6 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 
-from ..errors import CountersealError
-
 NAMES = (
     "up",
     "serve",
@@ -25,22 +23,13 @@ NAMES = (
 )
 
 
-class ServerMissing(CountersealError):
-    """A command of the server where only the client is installed."""
-
-
 def is_installed() -> bool:
     """Whether the server stands beside this client."""
     return importlib.util.find_spec("counterseal") is not None
 
 
 def run_server_command(arguments: Sequence[str]) -> int:
-    """Run a command of the server and return its exit code. Raises ServerMissing."""
-    if not is_installed():
-        raise ServerMissing(
-            f"`counterseal {arguments[0]}` needs the server, and this is the client.",
-            next_step="Run `pip install counterseal`.",
-        )
+    """Run a command of the installed server, and return its exit code."""
     code: int = importlib.import_module("counterseal").run(arguments)
     return code
 

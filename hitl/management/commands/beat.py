@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from hitl import celery_commands
+from .worker import become_celery
 
 
 class Command(BaseCommand):
     help = "Starts each sweep when it is due. One beat is enough; two do no harm."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        celery_commands.become_celery(["beat"])
+        become_celery(["beat"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from hitl import celery_commands
+from hitl.environment import ROOT
 
 
 class Command(BaseCommand):
@@ -32,4 +35,18 @@ class Command(BaseCommand):
             arguments += ["--queues", options["queues"]]
         if options["beat"]:
             arguments.append("--beat")
-        celery_commands.become_celery(arguments)
+        become_celery(arguments)
+
+
+def become_celery(arguments: Sequence[str]) -> NoReturn:
+    """Replace this process by one of Celery, under the same process id.
+
+    SIGTERM then means what SIGQUIT means to Celery, a stop that hands back what still
+    runs: Celery reads that from the environment when it is imported.
+    """
+    known = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), known]))
+    os.environ["REMAP_SIGTERM"] = "SIGQUIT"
+    # -P: a folder that the command happens to be started in hides no module of ours.
+    command = [sys.executable, "-P", "-m", "celery", "--app", "hitl.celery"]
+    os.execv(sys.executable, [*command, *arguments])  # noqa: S606
