@@ -33,6 +33,14 @@ def create_token(mark: str) -> NewToken:
     return NewToken(f"{mark}_{prefix}_{secret}", prefix, hash_secret(secret))
 
 
+def read_token(mark: str, text: str) -> NewToken:
+    """A token that was created before. Raises ValueError for any other text."""
+    prefix, secret = parse_token(mark, text)
+    if (len(prefix), len(secret)) != (PREFIX_LETTERS, SECRET_LETTERS):
+        raise ValueError(f"must be a key as Counterseal makes them: {mark}_...")
+    return NewToken(text, prefix, hash_secret(secret))
+
+
 def parse_token(mark: str, text: str) -> tuple[str, str]:
     """The prefix and the secret of a token; two empty strings if its mark differs."""
     own_mark, _, rest = text.partition("_")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 import redis
 from celery import current_app
+from celery.signals import before_task_publish
 from django.conf import settings
 from kombu.exceptions import ChannelError
 
@@ -26,6 +28,9 @@ from kombu.exceptions import ChannelError
 MAX_QUEUED = 200
 # The broker's counter of messages that workers dropped because they were unreadable.
 DROPPED_COUNTER = "counterseal.dropped"
+# A header: when a message was sent, by its sender's clock. Only the health page reads
+# it, for the age of the oldest message.
+SENT_AT = "sent_at"
 
 
 def fill_queue(task: str, ids: Iterable[str]) -> int:
@@ -49,6 +54,7 @@ def send_message(task: str, pk: str | int) -> None:
     message = (
         template.text.replace(_NAME, name)
         .replace(_ARGS, f"[{pk!r}]")
+        .replace(_SENT, _format_present())
         .replace(_BODY, base64.b64encode(body).decode())
     )
     _connect_broker(settings.COUNTERSEAL.redis_url).lpush(template.queue, message)
@@ -64,7 +70,20 @@ class _MessageTemplate:
     rest: list[Any]
 
 
-_NAME, _ARGS, _BODY = "<name>", "<args>", "<body>"
+_NAME, _ARGS, _BODY, _SENT = "<name>", "<args>", "<body>", "<sent>"
+
+
+def stamp_message(headers: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    """Add the time to each message that Celery builds."""
+    if headers is not None:
+        headers[SENT_AT] = _format_present()
+
+
+before_task_publish.connect(stamp_message)
+
+
+def _format_present() -> str:
+    return f"{time.time():.1f}"
 
 
 @cache
@@ -84,6 +103,7 @@ def _build_template(task: str) -> _MessageTemplate:
     ((queue, message),) = caught
     _, *rest = json.loads(base64.b64decode(message["body"]))
     message["headers"] |= {"argsrepr": _ARGS, "root_id": _NAME, "parent_id": None}
+    message["headers"][SENT_AT] = _SENT
     message["properties"]["delivery_tag"] = _NAME
     return _MessageTemplate(queue, json.dumps({**message, "body": _BODY}), rest)
 

@@ -312,6 +312,11 @@ class InvalidOutcome(DomainError, code="server", status=500):
 
 
 # 503: temporarily unavailable. Raise with `retry_after`, in seconds.
+class Unavailable(DomainError, code="unavailable", status=503):
+    """Counterseal cannot reach what it needs at the moment. What you sent may not have
+    been recorded. Send the same call again shortly, with the same key."""
+
+
 class DatabaseRestored(DomainError, code="restored", status=503):
     """The database was restored from a backup. Nothing was done. Nothing runs and
     nothing can be decided until two people confirm the restore. Try again then."""

@@ -194,8 +194,9 @@ _broker_copy = _BrokerCopy()
 def sync_with_broker(*, at_once: bool = False) -> None:
     """Set both the file and the broker's copy to the greater of the two marks, at most
     once a second unless `at_once`. Errors of the broker are ignored: while it is down,
-    each host relies on its own file. Raises CorruptMarkFile and OSError as `read_mark`
-    and `write_mark` do."""
+    each host relies on its own file. A mark of the same epoch on another timeline is
+    not taken over: this host has to find its own there first (journal/failover.py).
+    Raises CorruptMarkFile and OSError as `read_mark` and `write_mark` do."""
     now = time.monotonic()
     recent = (
         _broker_copy.asked_at is not None and now - _broker_copy.asked_at < COPY_EVERY_S
@@ -206,8 +207,15 @@ def sync_with_broker(*, at_once: bool = False) -> None:
     own_mark = read_mark()
     with suppress(redis.RedisError):
         theirs = _exchange_with_broker(own_mark)
-        if theirs is not None and (own_mark is None or theirs > own_mark):
+        if theirs is not None and (own_mark is None or _follows(theirs, own_mark)):
             write_mark(theirs)
+
+
+def _follows(theirs: HighWaterMark, own: HighWaterMark) -> bool:
+    # guard: failover-own-note
+    if theirs.epoch == own.epoch and theirs.timeline != own.timeline:
+        return False
+    return theirs > own
 
 
 def _exchange_with_broker(own_mark: HighWaterMark | None) -> HighWaterMark | None:

@@ -1,5 +1,5 @@
 """Unguessable ids with a prefix for their kind: `p-`, `r-`, `g-`, `x-`, `u-`, `a-`,
-`b-`."""
+`b-`, `q-`."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, ParamSpec
 
+from django.conf import settings
+
 from . import canonical, transactions, writes
 
 VERSION = 1
@@ -126,6 +128,8 @@ def _build_row(entry: Entry) -> dict[str, Any]:
     if not _KIND.fullmatch(entry.kind):
         raise ValueError(f"A kind is dotted lower case, not {entry.kind!r}.")
     data, private = dict(entry.data or {}), dict(entry.private or {})
+    if entry.actor.kind == "person" and settings.COUNTERSEAL.solo:
+        data["solo"] = True  # one person does what takes two elsewhere
     row: dict[str, Any] = {
         "kind": entry.kind,
         "at": entry.at,
@@ -150,7 +154,7 @@ def _build_leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "v": VERSION,
         "kind": entry.kind,
-        "at": _format_time(entry.at),
+        "at": format_time(entry.at),
         "actor": {"kind": entry.actor.kind, "id": entry.actor.id or None},
         "proposal": entry.proposal or None,
         "revision": entry.revision,
@@ -166,7 +170,7 @@ def _build_leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _format_time(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     """RFC 3339 in UTC with microseconds and Z. Raises ValueError for a naive time."""
     if at.tzinfo is None:
         raise ValueError("A record's time needs its zone.")

@@ -1,5 +1,12 @@
-"""The audit log, the outbox, restore epochs and heartbeats. Triggers in the database
-refuse any update or deletion of the log's rows (docs/invariants.md I28)."""
+"""The audit log and its periods, the outbox, restore epochs, promotions and heartbeats.
+Triggers in the database refuse any update or deletion of the log's rows
+(docs/invariants.md I28).
+
+The tables of the log are partitioned by the id of the record, a partition of each for
+every period (journal/periods.py). Partitions have their own foreign keys and unique
+indexes, so that a period can leave the database (journal_create_period in
+migrations/0002_triggers.py).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +78,11 @@ class LogPayload(models.Model):
     """The text and the salt behind a leaf's HMACs. The log's proofs do not need it."""
 
     record = models.OneToOneField(
-        LogRecord, on_delete=models.PROTECT, related_name="payload", primary_key=True
+        LogRecord,
+        on_delete=models.PROTECT,
+        related_name="payload",
+        primary_key=True,
+        db_constraint=False,
     )
     salt = models.BinaryField()
     values = models.JSONField()
@@ -81,16 +92,58 @@ class LogPayload(models.Model):
 
 
 class LogPosition(models.Model):
-    """A record's position in the log: dense from 0, assigned by the sequencer."""
+    """A record's position in the log: dense from 0, assigned by the sequencer. `seq` is
+    unique in each period by an index, and across them by the sequencer's lock."""
 
-    seq = models.BigIntegerField(primary_key=True)
     record = models.OneToOneField(
-        LogRecord, on_delete=models.PROTECT, related_name="position"
+        LogRecord,
+        on_delete=models.PROTECT,
+        related_name="position",
+        primary_key=True,
+        db_constraint=False,
     )
+    seq = models.BigIntegerField()
     leaf_hash = models.BinaryField()  # SHA-256(0x00 || leaf), RFC 6962 section 2.1
 
     def __str__(self) -> str:
         return f"{self.seq}"
+
+
+class LogPeriod(models.Model):
+    """A period of the log: the records with ids in one block of `periods.BLOCK`.
+
+    No transaction was writing the log when it began, so every record of a period comes
+    before every record of the next one.
+    """
+
+    number = models.BigIntegerField(primary_key=True)
+    began_at = models.DateTimeField(db_default=Now())
+    why = models.CharField(max_length=16)  # new, month, restore, …
+    # The position of its first record, once every earlier record is placed.
+    first_seq = models.BigIntegerField(null=True)
+    # Its archive (journal/archives.py): the file, and the frontier of the log's tree
+    # after its last record. Public ids of the two people who archived it.
+    archive_file = models.CharField(
+        max_length=64, blank=True, db_default="", default=""
+    )
+    archive_digest = models.CharField(
+        max_length=64, blank=True, db_default="", default=""
+    )
+    records = models.BigIntegerField(null=True)
+    tree = models.JSONField(null=True)
+    asked_by = models.CharField(max_length=40, blank=True, db_default="", default="")
+    archived_by = models.CharField(max_length=40, blank=True, db_default="", default="")
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="logperiod_number", condition=models.Q(number__gte=0)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"period {self.number}"
 
 
 class OutboxMessage(models.Model):
@@ -139,6 +192,7 @@ class Epoch(models.Model):
     by = models.CharField(max_length=40, blank=True)
     began_at = models.DateTimeField(null=True)
     from_record = models.BigIntegerField(null=True)  # highest id of earlier histories
+    solo = models.BooleanField(db_default=False, default=False)  # begun in solo mode
 
     class Meta:
         constraints: ClassVar = [
@@ -148,12 +202,29 @@ class Epoch(models.Model):
                 | models.Q(began_at__isnull=False, from_record__isnull=False)
                 & ~models.Q(asked_by="")
                 & ~models.Q(by="")
-                & ~models.Q(by=models.F("asked_by")),
+                & (models.Q(solo=True) | ~models.Q(by=models.F("asked_by"))),
             ),
         ]
 
     def __str__(self) -> str:
         return f"epoch {self.number}"
+
+
+class KnownKey(models.Model):
+    """The public id of a key that processes of this installation started with. The
+    newest of each name is the present one."""
+
+    name = models.CharField(max_length=16)  # DATA_KEY or another variable
+    key_id = models.CharField(max_length=16)
+    used_at = models.DateTimeField()  # when a process began to use it
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["name", "key_id"], name="known_key_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.key_id}"
 
 
 class Heartbeat(models.Model):
@@ -164,3 +235,41 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Host(models.Model):
+    """One host, which is one folder `STATE`, and what it last saw of the database. Only
+    with FAILOVER=synchronous (journal/failover.py)."""
+
+    id = models.CharField(max_length=32, primary_key=True)
+    name = models.CharField(max_length=255)
+    # The timeline on which this host last found its own note; it was there since.
+    timeline = models.CharField(max_length=8)
+    since = models.DateTimeField()
+    beats = models.BigIntegerField(default=1)
+    seen_at = models.DateTimeField()  # of the last beat
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Promotion(models.Model):
+    """A standby that took over without a loss, so that nobody had to confirm it."""
+
+    system = models.CharField(max_length=20)
+    database = models.BigIntegerField()
+    before = models.CharField(max_length=8)  # the timelines
+    timeline = models.CharField(max_length=8)
+    at = models.DateTimeField()
+    record = models.BigIntegerField()  # the note that was found
+    hosts = models.JSONField(default=list)  # the names of those that found theirs
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["system", "database", "timeline"], name="promotion_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.before} to {self.timeline}"

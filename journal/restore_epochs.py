@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import structlog
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from . import high_water_mark
-from .errors import Conflict, DatabaseRestored
+from .errors import DatabaseRestored
 from .high_water_mark import HighWaterMark
 from .models import Epoch
 from .statements import Statement
@@ -27,6 +27,13 @@ BEHIND, ANOTHER, UNREADABLE, TOLD = "behind", "another", "unreadable", "told"
 # The disk cannot be read at the moment: nothing runs until it can, and no person has to
 # confirm anything.
 DISK_ERROR = "unread"
+HALT_WORDS = {
+    BEHIND: "the database is older than this host has seen it",
+    ANOTHER: "this is another database server than this host knows",
+    UNREADABLE: "this host's mark of the newest record is unreadable",
+    TOLD: "a restore from a backup waits for two people to confirm it",
+    DISK_ERROR: "this host's mark of the newest record cannot be read",
+}
 
 logger = structlog.get_logger(__name__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -40,7 +47,7 @@ COLUMNS = """
 (SELECT encode(sha256(leaf), 'hex') FROM journal_logrecord
  WHERE id = %(record)s::bigint),
 (SELECT ARRAY[id::text, encode(sha256(leaf), 'hex')] FROM journal_logrecord
- ORDER BY id DESC LIMIT 1)
+ WHERE id >= journal_period_start() ORDER BY id DESC LIMIT 1)
 """
 COLUMN_COUNT = 3
 _DATABASE_STATE = Statement(f"SELECT {COLUMNS}")
@@ -275,35 +282,6 @@ def compute_highest_record() -> int:
     """The highest record id of the lost history and of the present one."""
     seen, now = high_water_mark.find_best_known_mark(), load_database_state(None)
     return max(now.newest or 0, seen.record if seen else 0)
-
-
-def check_transaction_counter() -> None:
-    """Raise Conflict where the server's transaction counter is below the ids in the
-    log, as after a dump was loaded into a new server. The sequencer would never place
-    the records written from then on."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT xid > pg_current_xact_id() FROM journal_logrecord"
-            " ORDER BY xid DESC, id DESC LIMIT 1"
-        )
-        if cursor.fetchone() == (True,):
-            raise Conflict(
-                "This server counts its transactions from below the log's. Nothing was"
-                " changed. Stop it and raise its counter to a multiple of 1048576:"
-                " pg_resetwal -x."
-            )
-
-
-def advance_record_ids(above: int) -> None:
-    """Make new records start above id `above`, so that no id of the lost history is
-    used again. Caller holds a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT setval(sequence.name, greatest(%s, nextval(sequence.name))) FROM"
-            " pg_get_serial_sequence('journal_logrecord', 'id') AS found (name),"
-            " LATERAL (SELECT name::regclass) AS sequence (name)",
-            [above + 1],
-        )
 
 
 def accept_epoch() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.conf import settings
 
-from . import sequencer, sweeps
+from . import periods, sequencer, sweeps
 
 MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
@@ -33,3 +33,9 @@ def sequence() -> int:
         if count < sequencer.LIMIT:
             break
     return placed
+
+
+@shared_task(ignore_result=True)
+def begin_period() -> str:
+    """Begin a period of the log if one is due; return why."""
+    return periods.begin_due_period()

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from django.db.migrations import RunSQL
 
+SHORTEST_REMOVAL_DAYS = 97  # a request waits at most 90
+
 
 def immutable(
     table: str, *, but_for: Sequence[str] = (), once: Sequence[str] = ()
@@ -140,3 +142,38 @@ def shortening(*columns: str) -> dict[str, Sequence[str]]:
 def widening(*columns: str) -> dict[str, Sequence[str]]:
     """Rules of `fixed`: these arrays lose no member."""
     return {f"NOT NEW.{name} @> OLD.{name}": [name] for name in columns}
+
+
+def removable(table: str, columns: Mapping[str, str], *, condition: str) -> RunSQL:
+    """A migration that lets an UPDATE of a table of `immutable` remove what an old row
+    says, if a condition about OLD and NEW holds. `columns` has what each column then
+    is, "" for one that the condition is about."""
+    name = f"{table}_immutable"
+    names = "'{" + ",".join(columns) + "}'::text[]"
+    rules = [
+        f"to_jsonb(NEW) - {names} = to_jsonb(OLD) - {names}",
+        *(f"NEW.{column} = {value}" for column, value in columns.items() if value),
+        condition,
+    ]
+    refusal = f"RAISE EXCEPTION '{table} rows never change' USING ERRCODE = '23001';"
+    function = f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql"
+    return RunSQL(
+        f"""
+        {function} AS $$
+        BEGIN
+            IF TG_OP = 'UPDATE' THEN
+                IF {" AND ".join(rules)} THEN RETURN NEW; END IF;
+            END IF;
+            {refusal}
+        END $$;
+        """,
+        f"{function} AS $$ BEGIN {refusal} END $$;",
+    )
+
+
+def removed_once(since: str) -> str:
+    """A condition of `removable`: it happens once, `removed_after` so many days since
+    this time of OLD."""
+    return f"""OLD.removed_after IS NULL
+        AND NEW.removed_after >= {SHORTEST_REMOVAL_DAYS}
+        AND {since} < clock_timestamp() - make_interval(days => NEW.removed_after)"""

@@ -7,7 +7,7 @@ documents by their digest, and tools by the version that names them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from journal import canonical
 from journal.statements import Statement
 
-from .choices import Risk
+from .choices import Risk, StepUpMethod
 from .documents import Document, ToolDefinition, restore_document
 from .models import PolicyVersion, Tool
 
@@ -74,12 +74,18 @@ def load_version_number(version_id: int) -> int:
 
 class StoredPolicy(NamedTuple):
     """What pages read of a stored version: the window of each measure by its name, the
-    domains that its tools declare as ours, and the risk levels at which it wants a
-    written answer."""
+    domains that its tools declare as ours, the risk levels at which it wants a written
+    answer, and what a step-up may be at each."""
 
     measure_windows: Mapping[str, timedelta]
     own_domains: Collection[str]
     written_answer: Collection[Risk]
+    step_up: Mapping[Risk, Collection[StepUpMethod]]
+
+    def list_step_up_methods(self, risk: Risk) -> Sequence[StepUpMethod]:
+        """What confirms a decision at this risk."""
+        wanted = self.step_up.get(risk, [*StepUpMethod])
+        return [method for method in StepUpMethod if method in wanted]
 
 
 @cache
@@ -90,7 +96,10 @@ def load_stored_policy(version_id: int) -> StoredPolicy:
     version = known.get(version_id) or PolicyVersion.objects.get(pk=version_id)
     document = load_document(version)
     windows = {name: measure.window for name, measure in document.measures.items()}
-    return StoredPolicy(windows, document.own_domains, document.desk.written_answer)
+    desk = document.desk
+    return StoredPolicy(
+        windows, document.own_domains, desk.written_answer, desk.step_up
+    )
 
 
 def load_document(version: PolicyVersion) -> Document:

@@ -15,8 +15,16 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from .calendars import describe_duration
-from .choices import Risk, Tier
-from .documents import Document, EffectClass, Rule, StepSpec, Then, ToolDefinition
+from .choices import Risk, Role, StepUpMethod, Tier
+from .documents import (
+    Document,
+    EffectClass,
+    Profile,
+    Rule,
+    StepSpec,
+    Then,
+    ToolDefinition,
+)
 from .money import Money, format_money
 
 _COMPARISON = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d+)?)(?![\w.])")
@@ -33,10 +41,13 @@ class Direction(StrEnum):
 
 
 class PolicyChange(NamedTuple):
-    """One change, as a sentence that begins with what it concerns."""
+    """One change, as a sentence that begins with what it concerns, and the two parts of
+    that sentence, for a table."""
 
     direction: Direction
     text: str
+    what: str = ""
+    how: str = ""
 
 
 def list_changes(before: Document, after: Document) -> list[PolicyChange]:
@@ -64,9 +75,14 @@ _VERBS = {
 }
 
 
-def _say(direction: Direction, what: str, how: str) -> PolicyChange:
+def describe_change(direction: Direction, what: str, how: str) -> PolicyChange:
+    """A change of `what`, of which `how` says more."""
     sentence = f"{what} {_VERBS[direction]}"
-    return PolicyChange(direction, f"{sentence}: {how}." if how else f"{sentence}.")
+    text = f"{sentence}: {how}." if how else f"{sentence}."
+    return PolicyChange(direction, text, what, how)
+
+
+_say = describe_change
 
 
 def _less_if(less: object) -> Direction:
@@ -178,8 +194,9 @@ def _compare_demands(old: Then, new: Then) -> Iterator[Direction]:
         shorter = new.timeout and (not old.timeout or new.timeout < old.timeout)
         directions.add(_less_if(not shorter))
     roles = [then.step.role if then.step else "" for then in (old, new)]
-    rest = (old.queue, old.flag) != (new.queue, new.flag)
-    if rest or (all(roles) and roles[0] != roles[1]):
+    if all(roles) and roles[0] != roles[1]:
+        directions.add(_less_if(roles[0] == Role.SUPERVISOR))
+    if (old.queue, old.flag) != (new.queue, new.flag):
         directions.add(Direction.CHANGED)
     yield from sorted(directions, key=list(Direction).index)
 
@@ -191,14 +208,32 @@ def _rank_risk(risk: Risk | None) -> int:
 def _list_tool_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
     for name, old in before.tools.items():
         if name not in after.tools:
-            how = "it is removed, so it is blocked"
-            yield _say(Direction.MORE, f"Tool {name}", how)
+            yield _describe_removed_tool(name, after)
         elif after.tools[name] != old:
             yield from _compare_tools(before, after, old, after.tools[name])
     for name in after.tools:
         if name not in before.tools:
-            how = "it is new, and was blocked before"
-            yield _say(Direction.LESS, f"Tool {name}", how)
+            yield _describe_new_tool(after.tools[name], before)
+
+
+def _describe_removed_tool(name: str, after: Document) -> PolicyChange:
+    """Held as an unknown tool, its calls are without the rules that name it."""
+    if held := after.held_unknown:
+        how = f"it is removed, so its calls are held in {held.hold}, without its rules"
+        return _say(Direction.LESS, f"Tool {name}", how)
+    return _say(Direction.MORE, f"Tool {name}", "it is removed, so it is blocked")
+
+
+def _describe_new_tool(tool: ToolDefinition, before: Document) -> PolicyChange:
+    what, held = f"Tool {tool.name}", before.held_unknown
+    if held is None:
+        return _say(Direction.LESS, what, "it is new, and was blocked before")
+    parts: Sequence[ToolDefinition | EffectClass] = tool.classes or [tool]
+    tiers = [max(part.base.rank, part.profile.least.rank) for part in parts]
+    lower = min(part.risk.rank for part in parts) < Risk.HIGH.rank
+    less = lower or min(tiers) < held.tier.rank
+    how = f"it is new, and its calls were held in {held.hold} before"
+    return _say(Direction.LESS if less else Direction.CHANGED, what, how)
 
 
 def _compare_tools(
@@ -215,15 +250,16 @@ def _compare_tools(
         steps = before.steps_for(old, tier), after.steps_for(new, tier)
         if old.steps.get(tier) != new.steps.get(tier):
             yield from _compare_steps(f"{what}, {tier},", *steps)
-    known = {"name", "floor", "risk", "classes", "steps", *_TOOL_PARTS}
+    yield from _compare_profiles(what, old.profile, new.profile)
+    known = {"name", "floor", "risk", "classes", "steps", "profile", *_TOOL_PARTS}
     for name, compare in _TOOL_PARTS.items():
         pair = getattr(old, name), getattr(new, name)
         if pair[0] != pair[1]:
             how = f"{name} {_format_pair(*pair)}".rstrip()
             yield _say(compare(*pair), what, how)
     for name in type(old).model_fields:
-        if name not in known and getattr(old, name) != getattr(new, name):
-            yield _say(Direction.CHANGED, what, f"{name} has another value")
+        if name not in known:
+            yield from _compare_values(what, name, _dump(old, name), _dump(new, name))
 
 
 def _compare_floors(
@@ -249,8 +285,50 @@ def _compare_classes(
         pair = old.requires_reason, new.requires_reason
         how = f"requires_reason {_format_pair(*pair)}"
         yield _say(_compare_flags(*pair), what, how)
-    if old.profile != new.profile:
-        yield _say(Direction.CHANGED, what, "profile has another value")
+    yield from _compare_profiles(what, old.profile, new.profile)
+
+
+# What is said of a profile without the mark, and with it. Each mark asks for more.
+_MARKS = {
+    "monetary": "moves money",
+    "external": "reaches the outside",
+    "regulated": "regulated",
+    "novel": "novel",
+    "self_modifying": "changes the agent itself",
+}
+
+
+def _compare_profiles(what: str, old: Profile, new: Profile) -> Iterator[PolicyChange]:
+    if old.reversible != new.reversible:
+        how = "no longer irreversible" if new.reversible else "irreversible now"
+        yield _say(_less_if(new.reversible), what, how)
+    if old.blast_radius != new.blast_radius:
+        how = f"blast radius {old.blast_radius} → {new.blast_radius} of 5"
+        yield _say(_less_if(new.blast_radius < old.blast_radius), what, how)
+    for name, words in _MARKS.items():
+        was, now = getattr(old, name), getattr(new, name)
+        if was != now:
+            how = f"no longer marked: {words}" if was else f"marked now: {words}"
+            yield _say(_less_if(was), what, how)
+    pair = old.reversible_because, new.reversible_because
+    yield from _compare_values(what, "reversible_because", *pair)
+
+
+def _dump(tool: ToolDefinition, name: str) -> Any:
+    return tool.model_dump(mode="json", include={name})[name]
+
+
+def _compare_values(what: str, path: str, old: Any, new: Any) -> Iterator[PolicyChange]:
+    """Each plain value that differs, with its path: where a call goes, for example."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in {**old, **new}:
+            pair = old.get(name), new.get(name)
+            yield from _compare_values(what, f"{path}.{name}", *pair)
+    elif old != new:
+        how = f"{path} {_format_pair(old, new)}".rstrip()
+        less = path == "reversal.kind" and old == "irreversible"
+        direction = Direction.MAYBE_LESS if less else Direction.CHANGED
+        yield _say(direction, what, how if how != path else f"{path} has another value")
 
 
 def _compare_steps(
@@ -328,6 +406,7 @@ def _list_document_changes(before: Document, after: Document) -> Iterator[Policy
     checks = before.desk.micro_check, after.desk.micro_check
     old, new = ({key: 1 / n if n else 0 for key, n in c.items()} for c in checks)
     yield from _compare_levels("Rate of attention checks", old, new, _format_rate)
+    yield from _compare_methods(before.desk.step_up, after.desk.step_up)
     for name, compare in (
         ("desk.written_answer", _compare_sets),
         ("desk.most_decisions", _compare_caps),
@@ -338,6 +417,7 @@ def _list_document_changes(before: Document, after: Document) -> Iterator[Policy
             what = f"{name.removeprefix('desk.')} ({EVERY})"
             yield _say(compare(*pair), what, _format_pair(*pair))
     yield from _compare_figures(before, after)
+    yield from _compare_unknown_tools(before, after)
     yield from _list_other_changes(before, after)
 
 
@@ -360,6 +440,26 @@ def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyCha
         if pair[0] != pair[1]:
             how = _format_pair(*pair)
             yield _say(Direction.CHANGED, f"The part {name}", how)
+
+
+def _compare_unknown_tools(before: Document, after: Document) -> Iterator[PolicyChange]:
+    """Refusing is the strictest, then the higher of the two tiers."""
+    if before.unknown_tools == after.unknown_tools:
+        return
+    old, new = (
+        held.tier.rank if (held := document.held_unknown) else Tier.BLOCK.rank
+        for document in (before, after)
+    )
+    direction = Direction.CHANGED
+    if old != new:
+        direction = Direction.LESS if new < old else Direction.MORE
+    how = " → ".join(
+        f"held in {held.hold} for {held.tier}"
+        if (held := document.held_unknown)
+        else "refused"
+        for document in (before, after)
+    )
+    yield _say(direction, "What becomes of calls of unknown tools", how)
 
 
 def _get(before: Document, after: Document, path: str) -> tuple[Any, Any]:
@@ -398,6 +498,23 @@ def _compare_levels(
             yield _say(_less_if(now < was), f"{what} at {risk} risk", figures)
 
 
+def _compare_methods(
+    old: Mapping[Risk, Sequence[StepUpMethod]],
+    new: Mapping[Risk, Sequence[StepUpMethod]],
+) -> Iterator[PolicyChange]:
+    """What a step-up may be, of which each method more allows more."""
+    every = list(StepUpMethod)
+    for risk in Risk:
+        was, now = (
+            [method for method in every if method in given.get(risk, every)]
+            for given in (old, new)
+        )
+        if was != now:
+            direction = _less_if([method for method in now if method not in was])
+            how = " → ".join(", ".join(methods) for methods in (was, now))
+            yield _say(direction, f"Step-up at {risk} risk", how)
+
+
 def _format_seconds(seconds: float) -> str:
     return describe_duration(timedelta(seconds=seconds)) if seconds else "none"
 
@@ -429,7 +546,7 @@ def _format_pair(old: Any, new: Any) -> str:
 
 def _format_value(value: Any) -> str:
     """A plain value, or a list of such, as the document has it; empty for others."""
-    if value is None or value == []:
+    if value is None or value in ([], "", {}):
         return "none"
     if isinstance(value, list):
         words = [_format_value(element) for element in value]

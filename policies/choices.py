@@ -61,3 +61,20 @@ class ExecutionClass(StrEnum):
     KEYED = "keyed"  # the service honours our idempotency key: retry freely
     QUERYABLE = "queryable"  # look the effect up by our reference, then decide
     OPAQUE = "opaque"  # one attempt; a person settles an unknown outcome
+
+
+class StepUpMethod(StrEnum):
+    """How a person confirms who they are, as the decision's record names it."""
+
+    PASSWORD = "password"  # noqa: S105 - its name
+    TOTP = "totp"
+    PASSKEY = "passkey"
+    PROVIDER = "provider"  # a fresh sign-in there
+
+
+STEP_UP_LABELS = {
+    StepUpMethod.PASSWORD: "your password",
+    StepUpMethod.TOTP: "a code of an authenticator app",
+    StepUpMethod.PASSKEY: "a passkey",
+    StepUpMethod.PROVIDER: "a fresh sign-in at your identity provider",
+}

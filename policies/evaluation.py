@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from . import solo
 from .choices import Risk, Role, Tier
 from .conditions import ConditionError, ConditionFacts
 from .documents import (
@@ -25,7 +26,7 @@ from .documents import (
     Then,
     ToolDefinition,
 )
-from .money import MIXED
+from .money import MIXED, Money
 
 logger = logging.getLogger(__name__)
 
@@ -203,13 +204,16 @@ def _evaluate_rules(
         tier = narrowing.then.demands
     if not any(finding.then.demands is tier for finding in findings):
         findings.extend(_list_floor_findings(tool, base, tier))
-    findings.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
-    return _build_evaluation(document, tool, base, (tier, risk), findings)
+    return _build_evaluation(document, tool, base, (tier, risk), _order(findings))
 
 
 def build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
     """What is demanded of this call before any rule."""
-    chosen = tool.class_of(args)
+    return build_class_base(tool, tool.class_of(args))
+
+
+def build_class_base(tool: ToolDefinition, chosen: EffectClass | None) -> BaseAuthority:
+    """What is demanded before any rule of calls of one class; None: without classes."""
     source = chosen or tool
     least = source.profile.least
     return BaseAuthority(
@@ -219,6 +223,29 @@ def build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
         effect_class=chosen,
         requires_reason=source.requires_reason or tool.requires_reason,
     )
+
+
+def evaluate_findings(
+    document: Document,
+    tool: ToolDefinition,
+    base: BaseAuthority,
+    findings: Iterable[Finding],
+    amount: Money | None,
+) -> Evaluation:
+    """What is demanded of a call of which only this is known: for people who compare
+    policies, never for a call. The call can be shown in full, and nothing of it makes
+    the gate demand more."""
+    known, money = list(findings), {}
+    if amount is not None:
+        money = {"amount_minor": amount.minor, "currency": amount.currency}
+    risk = _compute_risk(document, base, known, money)
+    tier = _compute_tier(base, risk, known)
+    return _build_evaluation(document, tool, base, (tier, risk), _order(known))
+
+
+def _order(findings: Iterable[Finding]) -> list[Finding]:
+    """The strictest first."""
+    return sorted(findings, key=lambda f: (-f.then.demands.rank, f.id, f.text))
 
 
 def _list_gate_findings(
@@ -242,6 +269,10 @@ def _list_gate_findings(
     if facts.get("resembles"):
         text = "It names someone whose name resembles that of a Counterseal user."
         yield Finding("agent.resemblance", text, _APPROVE)
+    if tool.is_undeclared:
+        text = "The policy does not declare this tool."
+        then = Then(tier=base.tier, flag="not in the policy")
+        yield Finding("tool.undeclared", text, then)
     if base.profile.self_modifying:
         text = "It changes the agent itself or its rules."
         yield Finding("tool.self_modifying", text, _APPROVE)
@@ -343,18 +374,22 @@ def _list_unreviewable_findings(
     """
     undecoded = set(facts.get("uninspectable", ()))
     hidden = sorted((set(facts["args"]) - tool.inspectable) | undecoded)
-    if tool.effect and not hidden:
+    if not tool.effect and not tool.is_undeclared:
+        text = "The tool declares no effect sentence: a person reads a made one."
+        yield Finding("unreviewable", text, _APPROVE)
+    if not hidden:
         return
     text = (
         f"The argument {hidden[0][:64]} cannot be shown in full: declare it, or split "
         "the action."
-        if hidden
-        else "The tool declares no effect sentence: declare one."
     )
+    # A guessed view that cannot decode its own argument asks for more, as free form
+    # does; without the guess, the argument would be plain text.
+    guessed = tool.is_undeclared and set(hidden) <= set(tool.shown.values())
     if risk.rank < Risk.HIGH.rank:
         then = _APPROVE
     else:
-        then = _ESCALATE if tool.name in document.free_form else _BLOCK
+        then = _ESCALATE if guessed or tool.name in document.free_form else _BLOCK
     yield Finding("unreviewable", text, then)
 
 
@@ -444,7 +479,8 @@ def _choose_queue(tool: ToolDefinition, thens: Iterable[Then]) -> str:
 def _build_steps(
     document: Document, tool: ToolDefinition, tier: Tier, thens: Iterable[Then]
 ) -> tuple[RequiredStep, ...]:
-    """The tier's steps, then for each role the largest step that rules add."""
+    """The tier's steps, then for each role the largest step that rules add. In solo
+    mode one vote takes their place."""
     usual = [
         RequiredStep(Role(spec.role), spec.required)
         for spec in document.steps_for(tool, tier)
@@ -454,7 +490,8 @@ def _build_steps(
         if usual and then.step:
             role = Role(then.step.role)
             added[role] = max(added.get(role, 0), then.step.required)
-    return (*usual, *(RequiredStep(role, added[role]) for role in sorted(added)))
+    further = (RequiredStep(role, added[role]) for role in sorted(added))
+    return tuple(solo.cap_votes([*usual, *further]))
 
 
 def _compute_recall_seconds(

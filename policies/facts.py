@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from journal import transactions, writes
 from journal.statements import Statement
 
-from . import amounts, calendars, money, tools
+from . import amounts, budgets, calendars, money, tools
 from .documents import LONGEST, LONGEST_WINDOW, Document, Measure, ToolDefinition
 from .models import Observation, Tool
 
@@ -174,6 +174,16 @@ def compute_moved_money(
     return money.combine_amounts([amount.money for amount in moved], document.currency)
 
 
+def sum_moved_money(
+    definition: ToolDefinition, inputs: RevisionInputs
+) -> dict[str, int]:
+    """The minor units that the proposal moves of each currency. An amount of which no
+    figure is known is at least `money.WHOLE`. Raises `InvalidMoney`."""
+    return money.sum_by_currency(
+        amount.money for amount in _list_moved(definition, inputs)
+    )
+
+
 def _build_money_facts(
     document: Document, definition: ToolDefinition, inputs: RevisionInputs
 ) -> dict[str, Any]:
@@ -270,8 +280,8 @@ def record_observations(
     at: datetime,
     ran_by: datetime | None = None,
 ) -> None:
-    """Count this revision of the proposal in its sums from now on. Until it runs, it is
-    in every window.
+    """Count this revision of the proposal in its sums and in its agent's budget from
+    now on. Until it runs, it is in every window.
 
     `ran_by` is the latest time at which it can run; without it, the longest time that a
     request can wait. Caller holds a transaction and the locks of `list_measures`.
@@ -281,6 +291,11 @@ def record_observations(
     rows = [
         (name, key, *compute_weight(document, definition, measure, inputs))
         for name, measure, key in _list_own_measures(document, inputs)
+    ]
+    rows += [
+        (budgets.name_measure(code), inputs.agent, min(minor, money.WHOLE), code)
+        for code, minor in sum_moved_money(definition, inputs).items()
+        if minor
     ]
     names, keys, amounts, currencies = zip(*rows, strict=True) if rows else ((),) * 4
     writes.execute_write(

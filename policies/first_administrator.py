@@ -18,6 +18,7 @@ from .choices import Role
 from .models import Person
 
 SALT = "counterseal.setup"
+SETUP = Actor("system", "setup")
 LINK_SECONDS = 24 * 60 * 60
 
 
@@ -62,4 +63,4 @@ def add_first_administrator(
         first_name=first_name,
         last_name=last_name,
     )
-    return people.add_person(newcomer, by=Actor("system", "setup"))
+    return people.add_person(newcomer, by=SETUP)

@@ -4,9 +4,8 @@ versions are immutable; a change is a new row."""
 
 from __future__ import annotations
 
-import hmac
 from datetime import UTC
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
@@ -14,11 +13,19 @@ from django.db import models
 from django.db.models.functions import Lower, Now
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
-from journal import clock, ids
-from journal.encryption import seal_content
+from journal import clock, encryption, ids
 
 from .choices import ExecutionClass, Risk
+from .factor_models import FederatedIdentity as FederatedIdentity
+from .factor_models import Passkey as Passkey
+from .factor_models import RecoveryCode as RecoveryCode
+from .factor_models import SignIn as SignIn
+from .factor_models import TotpDevice as TotpDevice
 from .mailboxes import fold_mailbox
+from .provisioning_models import ProvisionedGroup as ProvisionedGroup
+from .provisioning_models import ProvisionedMember as ProvisionedMember
+from .provisioning_models import ProvisionedPerson as ProvisionedPerson
+from .provisioning_models import ProvisioningToken as ProvisioningToken
 
 ONE_ACCOUNT = "person_one_account"
 
@@ -124,6 +131,56 @@ class QueueGroupPermission(GroupObjectPermissionBase):
         abstract = False
 
 
+class Substitution(models.Model):
+    """One queue that a person handed to a substitute until a date. It counts while
+    the view of `Admission` says so."""
+
+    person = models.ForeignKey(
+        Person, on_delete=models.CASCADE, related_name="substitutions"
+    )
+    substitute = models.ForeignKey(
+        Person, on_delete=models.CASCADE, related_name="stands_in"
+    )
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE)
+    began_at = models.DateTimeField()
+    until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)  # before its time, by either of them
+
+    class Meta:
+        ordering: ClassVar = ["until", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "person",
+                "queue",
+                condition=models.Q(ended_at=None),
+                name="substitution_one_open",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(person=models.F("substitute")),
+                name="substitution_of_another",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.substitute_id} for {self.person_id}"
+
+
+class Admission(models.Model):
+    """That a person may decide in a queue now, as their role allows: admitted
+    directly, through a role or as a substitute, and not handed to one. A view."""
+
+    pk = models.CompositePrimaryKey("person_id", "queue_id")
+    person = models.ForeignKey(Person, on_delete=models.DO_NOTHING, related_name="+")
+    queue = models.ForeignKey(Queue, on_delete=models.DO_NOTHING, related_name="+")
+
+    class Meta:
+        managed = False
+        db_table = "policies_admission"
+
+    def __str__(self) -> str:
+        return f"{self.person_id} in {self.queue_id}"
+
+
 class PolicyVersion(models.Model):
     """One version of the policy document. At most one is active; an active version
     never changes except to be retired."""
@@ -132,6 +189,7 @@ class PolicyVersion(models.Model):
         DRAFT = "draft"
         ACTIVE = "active"
         RETIRED = "retired"
+        REFUSED = "refused"
 
     number = models.PositiveIntegerField(unique=True)
     status = models.CharField(
@@ -139,33 +197,61 @@ class PolicyVersion(models.Model):
     )
     document = models.JSONField()
     digest = models.CharField(max_length=80)
+    # Null where the gate itself began with this policy (policies/first_policy.py).
     author = models.ForeignKey(
-        Person, on_delete=models.PROTECT, related_name="policies_written"
+        Person, null=True, on_delete=models.PROTECT, related_name="policies_written"
     )
     activated_by = models.ForeignKey(
         Person, null=True, on_delete=models.PROTECT, related_name="policies_activated"
     )
     created_at = models.DateTimeField(db_default=Now())
     activated_at = models.DateTimeField(null=True)
+    solo = models.BooleanField(db_default=False, default=False)  # saved in solo mode
+    refused_by = models.ForeignKey(
+        Person, null=True, on_delete=models.PROTECT, related_name="policies_refused"
+    )
+    refused_at = models.DateTimeField(null=True)
+    refusal = models.TextField(blank=True, default="", db_default="")  # the reason
 
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(
                 name="policy_activation_paired",
                 condition=models.Q(
-                    status="draft",
-                    activated_by__isnull=True,
-                    activated_at__isnull=True,
+                    models.Q(activated_by__isnull=True, activated_at__isnull=True),
+                    status__in=["draft", "refused"],
                 )
                 | models.Q(
                     status__in=["active", "retired"],
                     activated_by__isnull=False,
                     activated_at__isnull=False,
+                )
+                | models.Q(
+                    status__in=["active", "retired"],
+                    author__isnull=True,
+                    activated_by__isnull=True,
+                    activated_at__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="policy_refusal_paired",
+                condition=models.Q(
+                    ~models.Q(status="refused"),
+                    refused_by__isnull=True,
+                    refused_at__isnull=True,
+                    refusal="",
+                )
+                | models.Q(
+                    ~models.Q(refusal=""),
+                    status="refused",
+                    refused_by__isnull=False,
+                    refused_at__isnull=False,
                 ),
             ),
             models.CheckConstraint(
                 name="policy_needs_two_people",
-                condition=~models.Q(activated_by=models.F("author")),
+                condition=models.Q(solo=True)
+                | ~models.Q(activated_by=models.F("author")),
             ),
             models.UniqueConstraint(
                 fields=["status"],
@@ -310,8 +396,19 @@ class StandingGrant(models.Model):
 
     def compute_seal(self) -> str:
         """The seal of all that was issued, but not of its uses or its revocation."""
+        return encryption.seal_content(self._build_issued_content())
+
+    def is_sealed(self) -> bool:
+        """Whether Counterseal itself issued it, with these terms."""
+        return encryption.is_sealed(self._build_issued_content(), self.seal)
+
+    def is_sealed_by(self, key: bytes) -> bool:
+        """Whether its seal needs this data key."""
+        return encryption.is_sealed_by(self._build_issued_content(), self.seal, key)
+
+    def _build_issued_content(self) -> dict[str, Any]:
         names = ("agent", "thread", "tool", "queue_id", "request", "issued_by_id")
-        content = {
+        return {
             "standing_grant": self.pk,
             **{name: getattr(self, name) for name in names},
             "role": self.role,
@@ -319,8 +416,3 @@ class StandingGrant(models.Model):
             "expires_at": self.expires_at.astimezone(UTC).isoformat(),
             "budget": self.budget,
         }
-        return seal_content(content)
-
-    def is_sealed(self) -> bool:
-        """Whether Counterseal itself issued it, with these terms."""
-        return hmac.compare_digest(self.compute_seal().encode(), self.seal.encode())

@@ -25,8 +25,9 @@ from journal.errors import (
 )
 from journal.operations import operation
 
+from . import solo
 from .choices import Role
-from .models import ONE_ACCOUNT, Person, Queue
+from .models import ONE_ACCOUNT, Person, Queue, QueueUserPermission
 from .money import Money, format_amount
 
 
@@ -67,19 +68,36 @@ class PersonChange:
 @operation(writes="Person", logs="person.added")
 def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
     """Add a person with one role. Raises InvalidInput for a weak password or an invalid
-    mail address, and Conflict for a user name or a mailbox that another account has."""
-    _check_password(newcomer.password)
+    mail address, and Conflict for a user name or a mailbox that another account has,
+    and for a second account in solo mode."""
+    if (
+        solo.is_solo()
+        and Person.objects.filter(is_active=True, groups__name__in=list(Role)).exists()
+    ):
+        raise Conflict(
+            "This gate runs in solo mode, for one person. Stop it, start it without"
+            " --solo, and add people then."
+        )
+    check_password(newcomer.password)
+    return create_person(newcomer, by=by)
+
+
+def create_person(newcomer: NewPerson, *, by: log.Actor, active: bool = True) -> Person:
+    """Create the account; without a password, nobody can sign in to it yet. Raises
+    InvalidInput and Conflict as `add_person`. Caller holds a transaction, and has
+    checked who asks."""
     ceiling = newcomer.ceiling
     _check_email(Person(username=newcomer.username, email=newcomer.email))
     try:
         person = Person.objects.create_user(
             newcomer.username,
             newcomer.email,
-            newcomer.password,
+            newcomer.password or None,
             first_name=newcomer.first_name,
             last_name=newcomer.last_name,
             ceiling_minor=ceiling.minor if ceiling else None,
             ceiling_currency=ceiling.currency if ceiling else "",
+            is_active=active,
         )
     except IntegrityError as error:
         raise _build_taken_conflict(newcomer.username, newcomer.email, error) from None
@@ -103,6 +121,12 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
         )
     if person.pk == by.pk and change.names != ["email"]:
         raise NotPermitted("Another administrator must change your role or ceiling.")
+    return apply_change(person, change, by=build_actor(by))
+
+
+def apply_change(person: Person, change: PersonChange, *, by: log.Actor) -> Person:
+    """Make the change and return the person as they are then. Raises InvalidInput and
+    Conflict as `add_person`. Caller holds a transaction, and has checked who asks."""
     person = Person.objects.get(pk=person.pk)
     if change.email is not None:
         person.email = change.email
@@ -119,7 +143,7 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
         roles = person.groups.filter(name__in=list(Role))
         person.groups.remove(*roles)
         person.groups.add(_load_group(change.role))
-    _log_change("person.changed", person, build_actor(by), **_describe_change(change))
+    _log_change("person.changed", person, by, **_describe_change(change))
     return person
 
 
@@ -142,10 +166,20 @@ def set_password(person: Person, password: str, *, by: Person) -> None:
     Raises NotPermitted for anyone but an administrator, and InvalidInput for a weak
     password."""
     check_administrator(by)
-    _check_password(password, person)
+    check_password(password, person)
     person.set_password(password)
     person.save(update_fields=["password", "password_changed_at"])
     _log_change("person.password_set", person, build_actor(by))
+
+
+@operation(writes="Person", logs="person.password_chosen")
+def change_own_password(person: Person, password: str) -> None:
+    """Set the password that a person chose in place of their own, which was checked. It
+    ends their other sessions, and their tokens. Raises InvalidInput for a weak one."""
+    check_password(password, person)
+    person.set_password(password)
+    person.save(update_fields=["password", "password_changed_at"])
+    _log_change("person.password_chosen", person, build_actor(person))
 
 
 def check_administrator(person: Person) -> None:
@@ -185,7 +219,8 @@ def _load_group(role: Role) -> Group:
     return Group.objects.get_or_create(name=role.value)[0]
 
 
-def _check_password(password: str, person: Person | None = None) -> None:
+def check_password(password: str, person: Person | None = None) -> None:
+    """Raise InvalidInput for a password that is too weak, with what it lacks."""
     try:
         validate_password(password, person)
     except ValidationError as error:
@@ -223,6 +258,20 @@ def _build_mailbox_conflict(username: str) -> Conflict:
 @operation(writes="QueueUserPermission", logs="person.admitted")
 def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
     """Admit a person to queues, so that they can decide there as their role allows."""
+    admit(person, queues, by)
+
+
+def admit_everywhere(person: Person, *, by: log.Actor) -> None:
+    """Admit a person to the queues that they are not in. Caller holds a
+    transaction."""
+    admitted = QueueUserPermission.objects.filter(
+        user=person, permission__codename="decide"
+    )
+    admit(person, Queue.objects.exclude(pk__in=admitted.values("content_object")), by)
+
+
+def admit(person: Person, queues: Iterable[Queue], by: log.Actor) -> None:
+    """`admit_to_queues` as a step. Caller holds a transaction."""
     for queue in queues:
         assign_perm("policies.decide", person, queue)
         _log_change("person.admitted", person, by, queue=queue.name)
@@ -234,6 +283,11 @@ def dismiss_from_queues(
 ) -> None:
     """Take a person out of queues. It takes effect on their next decision, and on the
     check before an effect that they approved."""
+    dismiss(person, queues, by)
+
+
+def dismiss(person: Person, queues: Iterable[Queue], by: log.Actor) -> None:
+    """`dismiss_from_queues` as a step. Caller holds a transaction."""
     for queue in queues:
         remove_perm("policies.decide", person, queue)
         _log_change("person.dismissed", person, by, queue=queue.name)

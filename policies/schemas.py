@@ -22,7 +22,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _OPENERS = ("additionalProperties", "unevaluatedProperties")
 # Keywords of encoded content, which a person cannot inspect.
 _OPAQUE = ("contentEncoding", "contentMediaType", "contentSchema")
-_SCALARS = {"string", "number", "integer", "boolean", "null"}
+SCALARS = {"string", "number", "integer", "boolean", "null"}
 
 Schema = Mapping[str, Any]
 
@@ -176,7 +176,7 @@ def _list_kinds(schema: Schema) -> list[str]:
 
 
 def _is_kind_inspectable(name: str, schema: Schema, root: Schema, depth: int) -> bool:
-    if name in _SCALARS:
+    if name in SCALARS:
         return True
     if name == "array":
         items = [*schema.get("prefixItems", []), schema.get("items")]

@@ -4,17 +4,37 @@ request waits for an approval that nobody may give (docs/invariants.md I12)."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from journal.errors import FieldError, build_field_error
 
+from . import solo
 from .choices import Role, Tier
 from .documents import Document, StepSpec, ToolDefinition
-from .models import Person, QueueGroupPermission, QueueUserPermission
+from .models import Admission, Person
 
 # Separation of duties: people who set the rules or audit them decide nothing.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
+
+
+def find_deciding_role(roles: Collection[Role]) -> Role | None:
+    """The role in which a holder of these roles decides; None when they never do."""
+    if never_decides(roles):  # guard: never-decide
+        return None
+    if Role.SUPERVISOR in roles:
+        return Role.SUPERVISOR
+    return Role.REVIEWER if Role.REVIEWER in roles else None
+
+
+def never_decides(roles: Collection[Role]) -> bool:
+    """Whether one of these roles forbids to decide."""
+    return not separate_roles().isdisjoint(roles)
+
+
+def separate_roles() -> frozenset[Role]:
+    """The roles whose holders decide nothing; none in solo mode."""
+    return frozenset() if solo.is_solo() else NEVER_DECIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +84,13 @@ def list_shortages(document: Document) -> list[FieldError]:
 def group_staff_by_queue() -> Mapping[str, Staff]:
     """The active people who may decide in each queue, by queue name. A queue without
     people has an empty Staff."""
-    roles, groups = _load_roles_and_groups()
+    roles = _load_roles()
     staff: dict[str, Staff] = defaultdict(Staff)
-    for queue, person in _list_admitted(groups):
-        held = roles.get(person, set())
-        if held & NEVER_DECIDE:
-            continue
-        if Role.SUPERVISOR in held:
+    for queue, person in Admission.objects.values_list("queue__name", "person_id"):
+        role = find_deciding_role(roles.get(person, set()))
+        if role is Role.SUPERVISOR:
             staff[queue].supervisors.add(person)
-        elif Role.REVIEWER in held:
+        elif role is Role.REVIEWER:
             staff[queue].reviewers.add(person)
     return staff
 
@@ -88,7 +106,10 @@ def list_demands(
         for tier in _list_tiers(document, tool):
             steps = [*document.steps_for(tool, tier), *_find_largest_steps(added)]
             for queue in sorted(queues):
-                yield tool.name, queue, tier, steps
+                yield tool.name, queue, tier, solo.cap_votes(steps)
+    if held := document.held_unknown:
+        steps = document.steps[held.tier]
+        yield "unknown tools", held.hold, held.tier, solo.cap_votes(steps)
 
 
 def _list_tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
@@ -114,23 +135,10 @@ def _find_largest_steps(steps: Iterable[StepSpec]) -> list[StepSpec]:
     return list(largest.values())
 
 
-def _load_roles_and_groups() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
-    """The roles of each active person, and the people of each group, by primary key."""
+def _load_roles() -> dict[int, set[Role]]:
+    """The roles of each active person, by primary key."""
     roles: dict[int, set[Role]] = defaultdict(set)
-    groups: dict[int, set[int]] = defaultdict(set)
-    rows = Person.objects.filter(is_active=True, groups__isnull=False)
-    for person, group, name in rows.values_list("pk", "groups__pk", "groups__name"):
-        groups[group].add(person)
-        if name in list(Role):
-            roles[person].add(Role(name))
-    return roles, groups
-
-
-def _list_admitted(groups: Mapping[int, set[int]]) -> Iterator[tuple[str, int]]:
-    decide = {"permission__codename": "decide"}
-    people = QueueUserPermission.objects.filter(**decide)
-    yield from people.values_list("content_object__name", "user_id")
-    by_group = QueueGroupPermission.objects.filter(**decide)
-    for queue, group in by_group.values_list("content_object__name", "group_id"):
-        for person in groups.get(group, ()):
-            yield queue, person
+    rows = Person.objects.filter(is_active=True, groups__name__in=list(Role))
+    for person, name in rows.values_list("pk", "groups__name"):
+        roles[person].add(Role(name))
+    return roles

@@ -10,11 +10,17 @@ from typing import Any
 from django.db.models import Max
 
 from journal import clock
-from journal.errors import NotFound, PolicyViolation, StaleVersion
+from journal.errors import (
+    InvalidInput,
+    NotFound,
+    PolicyViolation,
+    StaleVersion,
+    build_field_error,
+)
 from journal.operations import operation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
-from . import callables, changes, locks, staffing, tools
+from . import callables, changes, comparison, locks, people, solo, staffing, tools
 from .active import compute_digest, load_document, to_plain_data
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion, Queue
@@ -27,6 +33,7 @@ machine = Machine(
     [
         Edge(NO_SOURCE, "save", Status.DRAFT, "policy.saved"),
         Edge(Status.DRAFT, "activate", Status.ACTIVE, "policy.activated"),
+        Edge(Status.DRAFT, "refuse", Status.REFUSED, "policy.refused"),
         Edge(Status.ACTIVE, "retire", Status.RETIRED, "policy.retired"),
     ],
     lambda row: {"policy": row.number},
@@ -41,10 +48,12 @@ def save_draft(
     text_or_mapping: str | Mapping[str, Any],
     author: Person,
     variables: Mapping[str, str] | None = None,
+    restores: int | None = None,
 ) -> PolicyVersion:
     """Check a document and save it as the next version, not yet active.
 
-    `variables` replace `${NAME}` in its text. Its queues and tools are added when it is
+    `variables` replace `${NAME}` in its text. `restores` is the number of the former
+    version that it makes the policy again. Its queues and tools are added when it is
     activated. Raises InvalidPolicy, and NotPermitted for anyone but an administrator.
     """
     check_administrator(author)
@@ -59,8 +68,10 @@ def save_draft(
         document=data,
         digest=compute_digest(data),
         author=author,
+        solo=solo.is_solo(),
     )
-    members = {"data": {"digest": version.digest}}
+    data = {"digest": version.digest}
+    members = {"data": data if restores is None else {**data, "restores": restores}}
     actor = build_actor(author)
     return machine.create(version, "save", actor=actor, now=clock.now(), **members)
 
@@ -73,6 +84,12 @@ class ShownVersions:
     digest: str
     base: int
     base_digest: str
+
+
+def find_newest_draft() -> PolicyVersion | None:
+    """The draft that was saved last, or None."""
+    drafts = PolicyVersion.objects.filter(status=Status.DRAFT)
+    return drafts.order_by("-number").first()
 
 
 @operation(writes="Queue")
@@ -93,8 +110,8 @@ def prepare_queues(*, names: Collection[str]) -> list[Queue]:
 
 @operation(
     locks="policy versions (advisory)",
-    writes="PolicyVersion, Queue, Tool",
-    logs="policy.activated, policy.retired",
+    writes="PolicyVersion, Queue, Tool; in solo mode QueueUserPermission",
+    logs="policy.activated, policy.retired; in solo mode person.admitted",
 )
 def activate_version(
     *,
@@ -119,15 +136,78 @@ def activate_version(
             "Another policy version is active now than when you opened this page."
             " Nothing was activated. Read what changed, then activate it again."
         )
-    if version.author_id == by.pk:
+    if version.status == Status.REFUSED:
+        raise PolicyViolation(
+            "This draft was refused, so it is not activated. Save a new version."
+        )
+    if is_own_draft(version, by):
         raise PolicyViolation(
             "A second administrator must activate a policy. Nothing was changed."
         )
     document = parse_document(version.document, further=callables.list_problems)
+    if solo.is_solo():  # nobody else could admit them to a new queue
+        tools.add_queues(document.queues)
+        people.admit_everywhere(by, by=build_actor(by))
     if lacking := staffing.list_shortages(document):
-        raise InvalidPolicy("Too few people can decide this policy.", errors=lacking)
+        raise InvalidPolicy(
+            "Too few people can decide this policy. Give these queues to more people on"
+            " the page People (counterseal people admit NAME --queue QUEUE), then"
+            " activate it.",
+            errors=lacking,
+        )
     tools.sync_tools(document)
     return _replace_active(version, by, reason)
+
+
+@operation(
+    locks="policy versions (advisory)", writes="PolicyVersion", logs="policy.refused"
+)
+def refuse_draft(*, version_id: int, by: Person, reason: str) -> PolicyVersion:
+    """Refuse a draft for good; its author withdraws it by this. Raises NotFound,
+    NotPermitted for anyone but an administrator, InvalidInput without a reason, and
+    PolicyViolation for a version that is no draft any more."""
+    check_administrator(by)
+    locks.lock_policy_versions()
+    version = PolicyVersion.objects.filter(pk=version_id).first()
+    if version is None:
+        raise NotFound
+    if not reason.strip():
+        errors = [build_field_error("reason", "Enter why this draft is refused.")]
+        raise InvalidInput("Nothing was refused.", errors=errors)
+    if version.status != Status.DRAFT:
+        raise PolicyViolation(
+            f"This version is {version.status}, so it is not refused."
+        )
+    now = clock.now()
+    return machine.apply(
+        version,
+        "refuse",
+        actor=build_actor(by),
+        now=now,
+        changes={"refused_by": by, "refused_at": now, "refusal": reason.strip()},
+        data={"digest": version.digest},
+        private={"reason": reason.strip()},
+    )
+
+
+def restore_version(*, version: PolicyVersion, by: Person) -> PolicyVersion:
+    """A draft with the document of a former version, which becomes the policy again
+    like any other draft: by a second administrator. A draft of it that is there already
+    is returned. Raises PolicyViolation for a version that is not retired, and what
+    `save_draft` raises when it fails today's checks."""
+    check_administrator(by)
+    if version.status != Status.RETIRED:
+        raise PolicyViolation("Only a version that was active before is restored.")
+    drafts = PolicyVersion.objects.filter(status=Status.DRAFT, digest=version.digest)
+    return drafts.first() or save_draft(
+        text_or_mapping=version.document, author=by, restores=version.number
+    )
+
+
+def is_own_draft(version: PolicyVersion, person: Person) -> bool:
+    """Whether this person wrote the draft, so that another administrator must activate
+    it; a draft of solo mode needs no other in solo mode."""
+    return version.author_id == person.pk and not (version.solo and solo.is_solo())
 
 
 def build_shown_versions(version: PolicyVersion) -> ShownVersions:
@@ -143,7 +223,7 @@ def _replace_active(version: PolicyVersion, by: Person, reason: str) -> PolicyVe
     laxer = []
     if before is not None:
         old, new = load_document(before), load_document(version)
-        laxer = changes.list_laxer(changes.list_changes(old, new))
+        laxer = changes.list_laxer(comparison.compare_policies(old, new))
     if before is not None:  # retired first, because only one version may be active
         machine.apply(before, "retire", actor=actor, now=now)
     return machine.apply(

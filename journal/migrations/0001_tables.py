@@ -6,6 +6,45 @@ import django.db.models.functions.datetime
 import journal.models
 from django.db import migrations, models
 
+# Each table is partitioned by the id of the record; the partitions follow in
+# 0002_triggers. The indexes have the names that Django gives them.
+LOG_TABLES = """
+CREATE SEQUENCE journal_logrecord_id_seq;
+CREATE TABLE journal_logrecord (
+    id bigint NOT NULL DEFAULT nextval('journal_logrecord_id_seq'),
+    kind varchar(64) NOT NULL,
+    at timestamptz NOT NULL,
+    leaf bytea NOT NULL,
+    proposal varchar(40) NOT NULL,
+    request varchar(40) NOT NULL,
+    agent varchar(64) NOT NULL,
+    thread varchar(128) NOT NULL,
+    actor_kind varchar(16) NOT NULL,
+    actor_id varchar(64) NOT NULL,
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (id)
+) PARTITION BY RANGE (id);
+ALTER SEQUENCE journal_logrecord_id_seq OWNED BY journal_logrecord.id;
+CREATE INDEX log_unsequenced ON journal_logrecord (xid, id);
+CREATE INDEX log_by_proposal ON journal_logrecord (proposal, id);
+CREATE INDEX log_by_thread ON journal_logrecord (agent, thread, id);
+CREATE INDEX log_by_actor_alone ON journal_logrecord (actor_id, id) WHERE proposal = '';
+CREATE INDEX log_day ON journal_logrecord USING brin (at);
+CREATE TABLE journal_logpayload (
+    record_id bigint NOT NULL PRIMARY KEY,
+    salt bytea NOT NULL,
+    values jsonb NOT NULL
+) PARTITION BY RANGE (record_id);
+CREATE TABLE journal_logposition (
+    record_id bigint NOT NULL PRIMARY KEY,
+    seq bigint NOT NULL,
+    leaf_hash bytea NOT NULL
+) PARTITION BY RANGE (record_id);
+"""
+DROP_LOG_TABLES = """
+DROP TABLE journal_logposition, journal_logpayload, journal_logrecord;
+"""
+
 
 class Migration(migrations.Migration):
 
@@ -23,26 +62,69 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='LogRecord',
+            name='LogPeriod',
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(max_length=64)),
-                ('at', models.DateTimeField()),
-                ('leaf', models.BinaryField()),
-                ('proposal', models.CharField(blank=True, max_length=40)),
-                ('request', models.CharField(blank=True, max_length=40)),
-                ('agent', models.CharField(blank=True, max_length=64)),
-                ('thread', models.CharField(blank=True, max_length=128)),
-                ('actor_kind', models.CharField(max_length=16)),
-                ('actor_id', models.CharField(blank=True, max_length=64)),
-                ('xid', journal.models.TransactionIdField(db_default=journal.models.CurrentTransactionId(), editable=False)),
+                ('number', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('began_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('why', models.CharField(max_length=16)),
+                ('first_seq', models.BigIntegerField(null=True)),
+                ('archive_file', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('archive_digest', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('records', models.BigIntegerField(null=True)),
+                ('tree', models.JSONField(null=True)),
+                ('asked_by', models.CharField(blank=True, db_default='', default='', max_length=40)),
+                ('archived_by', models.CharField(blank=True, db_default='', default='', max_length=40)),
+                ('archived_at', models.DateTimeField(null=True)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('number__gte', 0)), name='logperiod_number')],
+            },
         ),
-        migrations.CreateModel(
-            name='LogPosition',
-            fields=[
-                ('seq', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('leaf_hash', models.BinaryField()),
+        # Django cannot describe a partitioned table.
+        migrations.SeparateDatabaseAndState(
+            database_operations=[migrations.RunSQL(LOG_TABLES, DROP_LOG_TABLES)],
+            state_operations=[
+                migrations.CreateModel(
+                    name='LogRecord',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('kind', models.CharField(max_length=64)),
+                        ('at', models.DateTimeField()),
+                        ('leaf', models.BinaryField()),
+                        ('proposal', models.CharField(blank=True, max_length=40)),
+                        ('request', models.CharField(blank=True, max_length=40)),
+                        ('agent', models.CharField(blank=True, max_length=64)),
+                        ('thread', models.CharField(blank=True, max_length=128)),
+                        ('actor_kind', models.CharField(max_length=16)),
+                        ('actor_id', models.CharField(blank=True, max_length=64)),
+                        ('xid', journal.models.TransactionIdField(db_default=journal.models.CurrentTransactionId(), editable=False)),
+                    ],
+                    options={
+                        'indexes': [
+                            models.Index(fields=['xid', 'id'], name='log_unsequenced'),
+                            models.Index(fields=['proposal', 'id'], name='log_by_proposal'),
+                            models.Index(fields=['agent', 'thread', 'id'], name='log_by_thread'),
+                            models.Index(condition=models.Q(('proposal', '')), fields=['actor_id', 'id'], name='log_by_actor_alone'),
+                            django.contrib.postgres.indexes.BrinIndex(fields=['at'], name='log_day'),
+                        ],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='LogPayload',
+                    fields=[
+                        ('record', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='payload', serialize=False, to='journal.logrecord')),
+                        ('salt', models.BinaryField()),
+                        ('values', models.JSONField()),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='LogPosition',
+                    fields=[
+                        ('record', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='position', serialize=False, to='journal.logrecord')),
+                        ('seq', models.BigIntegerField()),
+                        ('leaf_hash', models.BinaryField()),
+                    ],
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -71,43 +153,11 @@ class Migration(migrations.Migration):
                 ('by', models.CharField(blank=True, max_length=40)),
                 ('began_at', models.DateTimeField(null=True)),
                 ('from_record', models.BigIntegerField(null=True)),
+                ('solo', models.BooleanField(db_default=False, default=False)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('began_at__isnull', True), ('by', '')), models.Q(('began_at__isnull', False), ('from_record__isnull', False), models.Q(('asked_by', ''), _negated=True), models.Q(('by', ''), _negated=True), models.Q(('by', models.F('asked_by')), _negated=True)), _connector='OR'), name='epoch_two_people')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('began_at__isnull', True), ('by', '')), models.Q(('began_at__isnull', False), ('from_record__isnull', False), models.Q(('asked_by', ''), _negated=True), models.Q(('by', ''), _negated=True), models.Q(('solo', True), models.Q(('by', models.F('asked_by')), _negated=True), _connector='OR')), _connector='OR'), name='epoch_two_people')],
             },
-        ),
-        migrations.CreateModel(
-            name='LogPayload',
-            fields=[
-                ('record', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='payload', serialize=False, to='journal.logrecord')),
-                ('salt', models.BinaryField()),
-                ('values', models.JSONField()),
-            ],
-        ),
-        migrations.AddIndex(
-            model_name='logrecord',
-            index=models.Index(fields=['xid', 'id'], name='log_unsequenced'),
-        ),
-        migrations.AddIndex(
-            model_name='logrecord',
-            index=models.Index(fields=['proposal', 'id'], name='log_by_proposal'),
-        ),
-        migrations.AddIndex(
-            model_name='logrecord',
-            index=models.Index(fields=['agent', 'thread', 'id'], name='log_by_thread'),
-        ),
-        migrations.AddIndex(
-            model_name='logrecord',
-            index=models.Index(condition=models.Q(('proposal', '')), fields=['actor_id', 'id'], name='log_by_actor_alone'),
-        ),
-        migrations.AddIndex(
-            model_name='logrecord',
-            index=django.contrib.postgres.indexes.BrinIndex(fields=['at'], name='log_day'),
-        ),
-        migrations.AddField(
-            model_name='logposition',
-            name='record',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='position', to='journal.logrecord'),
         ),
         migrations.AddIndex(
             model_name='outboxmessage',

@@ -23,13 +23,28 @@ from .definitions import (
     StandingTerms,
     StepSpec,
     ToolDefinition,
+    UndeclaredTool,
 )
-from .document import RESERVED_RULE_IDS, Desk, Document, Measure, Rule, Then
-from .loading import InvalidPolicy, parse_document, restore_document
+from .document import (
+    EVERY_TOOL,
+    RESERVED_RULE_IDS,
+    Desk,
+    Document,
+    Measure,
+    Rule,
+    Then,
+    UnknownTools,
+)
+from .loading import (
+    MAX_CHARACTERS,
+    InvalidPolicy,
+    parse_document,
+    restore_document,
+)
 from .names import TOOL_NAME
 from .review import Conflict, Review
 from .routes import Place, Route, RoutedMessage, select_places
-from .sentences import Chip, Piece, Segment
+from .sentences import Chip, Piece, Quote, Segment
 from .targets import (
     AgentTarget,
     CallableTarget,
@@ -42,8 +57,10 @@ from .wording import suggest_name
 
 __all__ = [
     "DEFAULT_FLOOR",
+    "EVERY_TOOL",
     "LONGEST",
     "LONGEST_WINDOW",
+    "MAX_CHARACTERS",
     "RESERVED_RULE_IDS",
     "TOOL_NAME",
     "USUAL_WINDOW",
@@ -69,6 +86,7 @@ __all__ = [
     "Piece",
     "Place",
     "Profile",
+    "Quote",
     "Reversal",
     "Review",
     "Route",
@@ -80,6 +98,8 @@ __all__ = [
     "Then",
     "ToolDefinition",
     "ToolReader",
+    "UndeclaredTool",
+    "UnknownTools",
     "WebhookTarget",
     "parse_document",
     "restore_document",

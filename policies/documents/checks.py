@@ -44,6 +44,7 @@ def list_problems(document: Document) -> Iterator[Problem]:
     for name, tool in document.tools.items():
         yield from _list_tool_problems(document, tool, f"tools.{name}")
     yield from _list_document_problems(document)
+    yield from _list_queue_problems(document)
     yield from _list_calendar_problems(document)
     yield from _list_alert_problems(document)
     yield from _list_measure_problems(document)
@@ -65,12 +66,18 @@ def _list_document_problems(document: Document) -> Iterator[Problem]:
     for name in document.free_form:
         if name not in document.tools:
             yield "free_form", describe_unknown_tool(name, document)
-    for name in document.verifiers:
-        if name not in document.queues:
-            yield f"verifiers.{name}", _describe_unknown_queue(document, name)
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"
+
+
+def _list_queue_problems(document: Document) -> Iterator[Problem]:
+    held = document.held_unknown
+    if held and held.hold not in document.queues:
+        yield "unknown_tools.hold", _describe_unknown_queue(document, held.hold)
+    for name in document.verifiers:
+        if name not in document.queues:
+            yield f"verifiers.{name}", _describe_unknown_queue(document, name)
 
 
 def _list_calendar_problems(document: Document) -> Iterator[Problem]:
@@ -184,7 +191,7 @@ def _list_sentence_problems(tool: ToolDefinition, path: str) -> Iterator[Problem
     if wrong := sentences.describe_problem(tool.effect):
         yield path, wrong
     required = tool.arguments.get("required", [])
-    for chip in sentences.list_chips(tool.sentence):
+    for chip in sentences.list_chips(tool.sentence if tool.effect else ()):
         if fact := tool.fact_of(chip.name):
             yield from _report_unknown_fact(tool, fact, path)
             continue

@@ -27,6 +27,7 @@ from .argument_roles import LETTER_NAMES, OUTGOING_ROLES, ROLES, assign_roles
 from .names import Audience, Currency, DocumentPart, Name, ShortText, Slug, ToolName
 from .review import Review
 from .targets import Compensation, Executor, LookUp, Reader, Rehearsal, Retry, Verifier
+from .usual_sentences import build_usual_sentence, is_plain, shorten_description
 
 # The tier of each risk level where no floor is declared.
 DEFAULT_FLOOR = {
@@ -224,7 +225,8 @@ class ToolDefinition(DocumentPart):
     # the effect reaches: `second_person` asks somebody else to decide it, `alone` lets
     # the editor's own approval count.
     edit: Literal["second_person", "alone"] = "second_person"
-    effect: str = Field(default="", max_length=300)  # see "The effect sentence"
+    # See "The effect sentence". Without it, one is made of the title and the arguments.
+    effect: str = Field(default="", max_length=300)
     labels: dict[str, ShortText] = {}
     reversal: Reversal | None = None
     presenter: Name = "record"
@@ -246,6 +248,17 @@ class ToolDefinition(DocumentPart):
     retry: Retry = Retry()
     compensation: Compensation | None = None  # the tool that undoes it, when proposed
     review: Review = Review()  # the reader's facts that the pages show
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether no policy declares it: see `UndeclaredTool`."""
+        return isinstance(self, UndeclaredTool)
+
+    @property
+    def quote(self) -> str:
+        """What the agent calls the tool, in the title of a request: its words, and only
+        where nobody declares the tool."""
+        return ""
 
     @property
     def moves_money(self) -> bool:
@@ -345,8 +358,18 @@ class ToolDefinition(DocumentPart):
 
     @cached_property
     def sentence(self) -> tuple[sentences.Piece, ...]:
-        """The parsed effect sentence."""
-        return sentences.parse_sentence(self.effect, self.optional)
+        """The parsed effect sentence; the usual one where the tool has none."""
+        if self.effect:
+            return sentences.parse_sentence(self.effect, self.optional)
+        pairs = [(pair.amount, pair.currency) for pair in self.money]
+        return build_usual_sentence(
+            self.title,
+            list(self.arguments.get("properties", {})),
+            self.arguments.get("required", []),
+            roles=self.roles,
+            money=next(iter(pairs), None),
+            quote=self.quote,
+        )
 
     @property
     def chips(self) -> list[str]:
@@ -379,3 +402,16 @@ class ToolDefinition(DocumentPart):
             if effect_class.when and effect_class.when.matches(args):
                 return effect_class
         return self.strictest
+
+
+class UndeclaredTool(ToolDefinition):
+    """A tool that the policy does not declare, as far as one call of it shows."""
+
+    undeclared: Literal[True] = True
+    # The schema that the agent sent of it: its words, which check nothing.
+    seen_schema: dict[str, Any] = {}
+    schema_problem: str = ""  # why that schema is not kept
+
+    @property
+    def quote(self) -> str:
+        return shorten_description(self.description) if is_plain(self.name) else ""

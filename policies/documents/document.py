@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, StringConstraints, model_validator
 
 from ..calendars import Calendar, Duration, Zone
-from ..choices import Risk, Tier
+from ..choices import Risk, StepUpMethod, Tier
 from ..conditions import Condition, compile_condition
 from .alerts import Alert, build_usual_alerts
 from .definitions import Figure, PeopleTier, StepSpec, ToolDefinition
@@ -34,6 +34,7 @@ from .targets import Verifier
 RESERVED_RULE_IDS = frozenset(
     {
         "policy.error",
+        "tool.undeclared",
         "tool.unknown",
         "tool.floor",
         "tool.self_modifying",
@@ -165,6 +166,11 @@ class Desk(DocumentPart):
     # How many decisions one person may make in ten minutes; after that, approvals have
     # to wait. 0 is no limit.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)
+    # What a decision that needs a step-up may be confirmed with, by risk level. At a
+    # level without an entry, anything that a person has.
+    step_up: dict[Risk, Annotated[list[StepUpMethod], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
 
 
 class Assurance(DocumentPart):
@@ -179,6 +185,14 @@ class Assurance(DocumentPart):
     # is four times as large for decisions before the minimum reading time, and for the
     # first ones on a payee or record.
     second_reviews: float = Field(default=0, ge=0, le=0.25)
+
+
+class UnknownTools(DocumentPart):
+    """Who decides on a call of a tool that this policy does not declare. Its agent
+    performs it; it is never batched, and never allowed in advance."""
+
+    hold: Slug  # the queue in which it waits
+    tier: PeopleTier = Tier.APPROVE
 
 
 class Document(DocumentPart):
@@ -212,6 +226,8 @@ class Document(DocumentPart):
     # Tools whose high-risk calls escalate where the page cannot show them in full. For
     # other tools such a call is blocked.
     free_form: list[ToolName] = Field(default_factory=list)
+    # A call of a tool that is not in `tools`: `refuse`, or whose queue it waits in.
+    unknown_tools: Literal["refuse"] | UnknownTools = "refuse"
     steps: dict[PeopleTier, list[StepSpec]]  # who decides each tier
     # When a rate of the statistics raises an alarm. Without the key, an alarm is raised
     # when people approve more than 95 % of at least 200 requests without a change, or
@@ -241,7 +257,12 @@ class Document(DocumentPart):
 
     def rules_for(self, tool: str) -> Sequence[Rule]:
         """The rules that apply to a tool, in the document's order."""
-        return self._rules_by_tool.get(tool, ())
+        return self._rules_by_tool.get(tool, self._rules_for_every_tool)
+
+    @property
+    def held_unknown(self) -> UnknownTools | None:
+        """What becomes of a call of an unknown tool; None where it is refused."""
+        return self.unknown_tools if self.unknown_tools != "refuse" else None
 
     def steps_for(self, tool: ToolDefinition, tier: Tier) -> Sequence[StepSpec]:
         """The tool's own steps of a tier, else the document's; empty for others."""
@@ -253,6 +274,10 @@ class Document(DocumentPart):
     def own_domains(self) -> frozenset[str]:
         """The domains that the tools declare as ours."""
         return frozenset().union(*(tool.own_domains for tool in self.tools.values()))
+
+    @cached_property
+    def _rules_for_every_tool(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if EVERY_TOOL in rule.tools)
 
     @cached_property
     def _rules_by_tool(self) -> dict[str, tuple[Rule, ...]]:

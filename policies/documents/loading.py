@@ -274,8 +274,9 @@ def _substitute_variables(value: Any, variables: _Variables, path: str = "") -> 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
         if name not in variables.values:
-            message = f"the variable {name} is not set: --set {name}=VALUE"
-            variables.unset.append(build_field_error(path, message))
+            message = f"the variable {name} is not set: add --set {name}=VALUE"
+            if not any(message == error["message"] for error in variables.unset):
+                variables.unset.append(build_field_error(path, message))
         return variables.values.get(name, match[0])
 
     return _VARIABLE.sub(replace, value)

@@ -33,6 +33,7 @@ Moment = Literal[
     "unknown",
     "cancelled",
     "alarm",
+    "question",
 ]
 
 

@@ -39,7 +39,13 @@ class Segment(NamedTuple):
         return tuple(chip.name for chip in list_chips(self.pieces) if chip.optional)
 
 
-Piece = str | Chip | Segment
+class Quote(NamedTuple):
+    """Words of the agent in a sentence: untrusted."""
+
+    text: str
+
+
+Piece = str | Chip | Segment | Quote
 
 
 def parse_sentence(pattern: str, optional: Collection[str] = ()) -> tuple[Piece, ...]:

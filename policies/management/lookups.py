@@ -12,6 +12,10 @@ from journal.log import Actor
 from policies import active, money, people, versions
 from policies.models import Person, Queue
 
+EVERY_QUEUE = (
+    "every queue of the active policy, or of the newest draft until there is one"
+)
+
 
 def load_person(username: str) -> Person:
     """The person with this username. Raises CommandError when there is none."""
@@ -31,17 +35,20 @@ def describe_field_error(error: FieldError) -> str:
 
 def load_queues_by_name(names: Sequence[str], *, every: bool) -> list[Queue]:
     """The queues with these names, of the active policy or of a draft, or `every` queue
-    of the active policy. Raises CommandError."""
+    of the active policy; until there is one, of the newest draft. Raises
+    CommandError."""
     if not every:
         queues = versions.prepare_queues(names=names)
         for name in sorted(set(names) - {queue.name for queue in queues}):
             raise CommandError(f"There is no queue {name}, and no draft has one.")
         return queues
-    policy = active.find_active_policy()
+    policy = active.find_active_policy() or versions.find_newest_draft()
     if policy is None:
-        raise CommandError("No policy is active, so there are no queues.")
-    named = active.load_document(policy).queues
-    return list(Queue.objects.filter(name__in=named).order_by("name"))
+        raise CommandError(
+            "No policy is saved, so there are no queues. Save one first: counterseal"
+            " policy load --by ADMINISTRATOR --file policy.yaml"
+        )
+    return versions.prepare_queues(names=active.load_document(policy).queues)
 
 
 def parse_ceiling(given: list[str] | None) -> money.Money | None:

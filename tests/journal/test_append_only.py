@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from journal import log
-from journal.models import LogPosition, LogRecord
+from journal.models import LogPeriod, LogPosition, LogRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -22,6 +22,12 @@ STATEMENTS = [
     "DELETE FROM journal_logposition",
     "TRUNCATE journal_logposition",
     "DELETE FROM journal_logposition WHERE false",
+    "UPDATE journal_logrecord_{period} SET kind = 'x'",
+    "DELETE FROM journal_logrecord_{period}",
+    "TRUNCATE journal_logrecord_{period} CASCADE",
+    "UPDATE journal_logposition_{period} SET seq = 9",
+    "DELETE FROM journal_logposition_{period}",
+    "TRUNCATE journal_logposition_{period}",
 ]
 
 
@@ -41,7 +47,7 @@ def refused(sql: str) -> str:
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute(sql)
+        cursor.execute(sql.format(period=LogPeriod.objects.latest("number").number))
     return str(caught.value)
 
 

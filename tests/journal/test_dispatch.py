@@ -70,7 +70,7 @@ def test_a_message_is_the_one_that_celery_would_send(
     for name in ("headers", "properties"):
         assert ours[name].keys() == theirs[name].keys()
         differ = {k for k, v in ours[name].items() if v != theirs[name][k]}
-        assert differ <= {"id", "root_id", "correlation_id", "delivery_tag"}
+        assert differ <= {"id", "root_id", "correlation_id", "delivery_tag", "sent_at"}
     assert ours["body"] == theirs["body"]
 
 

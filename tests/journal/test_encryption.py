@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from journal import encryption
@@ -63,3 +65,29 @@ def test_a_wrapped_key_opens_for_its_owner_only():
     assert encryption.unwrap_key(wrapped, "a-1/order_7") == key
     with pytest.raises(encryption.DecryptionError):
         encryption.unwrap_key(wrapped, "a-1/order_8")
+
+
+def test_a_former_key_still_reads_and_seals_nothing_new(settings: Any) -> None:
+    content, place = {"vote": 1}, b"thread 7"
+    stored, seal = (
+        encryption.encrypt_stored(b"state", place),
+        encryption.seal_content(content),
+    )
+    former, new = settings.COUNTERSEAL.data_key, encryption.create_key()
+    changed = {"data_key": new, "data_keys_retired": [former]}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
+    assert encryption.decrypt_stored(stored, place) == b"state"
+    assert encryption.is_sealed(content, seal)
+    assert encryption.seal_content(content) != seal
+    assert encryption.encrypt_stored(b"", place)[1:9] == encryption.identify_key(new)
+
+
+def test_a_key_that_nobody_has_is_refused_with_the_repair(settings: Any) -> None:
+    stored = encryption.encrypt_stored(b"state", b"thread 7")
+    changed = {"data_key": encryption.create_key()}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
+    with pytest.raises(
+        encryption.DecryptionError, match="to DATA_KEYS_RETIRED"
+    ) as said:
+        encryption.decrypt_stored(stored, b"thread 7")
+    assert (said.value.code, said.value.status) == ("unreadable", 503)

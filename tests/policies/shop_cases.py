@@ -148,7 +148,7 @@ MODIFICATION = (
         refund("449.50", partial=True),
     ),
     Case("modified: 899.00", "process_refund", "escalate", refund("899.00")),
-    Case("modified: a tool without policy", "wire_money", "block"),
+    Case("modified: a tool without policy", "wire_money", "approve"),
 )
 
 # Unattended on Saturday night, and three refunds of $49 in one hour.

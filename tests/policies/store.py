@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 
 from policies import active, amounts, calendars, money
-from policies.documents import Document, parse_document
-from policies.evaluation import Evaluation, build_blocked_evaluation, evaluate
+from policies.documents import Document, ToolDefinition, parse_document
+from policies.evaluation import Evaluation, evaluate
 from policies.models import PolicyVersion
+from policies.undeclared_tools import build_definition
 
 POLICY = Path(__file__).resolve().parents[2] / "demo" / "policy.yaml"
 VARIABLES = {"STORE_URL": "http://127.0.0.1:8010"}
@@ -136,8 +137,8 @@ def facts(
     `earlier` are refunds in minor units, of the same customer and order, that were not
     refused; `counts` overrides counts, for example of failures.
     """
-    definition = document.tools[tool]
-    given = {**ARGS[tool], **(args or {})}
+    given = {**ARGS.get(tool, {}), **(args or {})}
+    definition = _define(document, tool, given)
     moved = amounts.list_amounts(definition, given)
     amount = money.combine_amounts([part.money for part in moved], document.currency)
     refunded = [*earlier, amount.minor] if amount else []
@@ -173,13 +174,18 @@ def judge(
     document: Document | None = None,
     **changes: Any,
 ) -> Evaluation:
-    """Evaluate one proposal; a tool that nobody registered is blocked, as in
+    """Evaluate one proposal; of a tool that nobody declared too, as in
     `reviews.governance.ruling`."""
     document = document or shipped()
-    if tool not in document.tools:
-        return build_blocked_evaluation("tool.unknown", "This tool is not registered.")
     found = facts(document, tool, args, **changes)
-    return evaluate(document, document.tools[tool], found)
+    return evaluate(document, _define(document, tool, found["args"]), found)
+
+
+def _define(document: Document, tool: str, args: Mapping[str, Any]) -> ToolDefinition:
+    declared, held = document.tools.get(tool), document.held_unknown
+    if declared or held is None:
+        return document.tools[tool]
+    return build_definition(tool, args, held)
 
 
 def ids(evaluation: Evaluation) -> set[str]:

@@ -104,6 +104,11 @@ def set_in(*path: str, to: Any) -> Any:
             "written_answer (every tool)",
         ),
         (
+            set_in("desk", "step_up", to={"high": ["passkey", "totp"]}),
+            MORE,
+            "Step-up at high risk asks for more: password, totp, passkey, provider →",
+        ),
+        (
             set_in("critical_above", to={"amount": "9.00", "currency": "USD"}),
             MORE,
             "none → 9.00 USD",

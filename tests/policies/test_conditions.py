@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from policies.conditions import (
@@ -13,6 +11,7 @@ from policies.conditions import (
     InvalidCondition,
     compile_condition,
 )
+from tests.processor_time import costs_less
 
 
 def holds(text, **facts):
@@ -100,7 +99,9 @@ def test_it_knows_what_it_reads_and_what_it_tests():
 def test_an_evaluation_takes_microseconds():
     condition = compile_condition("args.amount > 50000 && sum.x > 1")
     facts = ConditionFacts({"args": {"amount": 60000}, "sum": {"x": 2}})
-    start = time.process_time()
-    for _ in range(1000):
-        assert condition.holds(facts)
-    assert time.process_time() - start < 0.1
+
+    def evaluate_often() -> None:
+        for _ in range(1000):
+            assert condition.holds(facts)
+
+    assert costs_less(evaluate_often, seconds=0.1)

@@ -202,17 +202,26 @@ def test_what_nobody_can_inspect_is_not_for_a_person_to_approve(risk, tier):
     opened = builders.data()["tools"]["pay"]["schema"]
     opened["additionalProperties"] = True
     hidden = judge(builders.document(schema=opened, risk=risk), args={"x": {}})
-    wordless = judge(builders.document(effect="", risk=risk))
-    for outcome in (hidden, wordless):
-        assert outcome.tier == tier
-        assert "unreviewable" in ids(outcome)
+    assert hidden.tier == tier
+    assert "unreviewable" in ids(hidden)
     assert "declare" in hidden.rules[0].text
     assert "unreviewable" not in ids(judge(builders.document(schema=opened, risk=risk)))
 
 
+@pytest.mark.parametrize(
+    ("risk", "tier"),
+    [("low", "approve"), ("high", "approve"), ("critical", "escalate")],
+)
+def test_a_person_reads_the_sentence_that_a_tool_does_not_declare(risk, tier):
+    outcome = judge(builders.document(effect="", risk=risk))
+    assert outcome.tier == tier
+    assert "unreviewable" in ids(outcome)
+
+
 def test_free_form_tools_escalate_what_nobody_can_inspect():
-    document = builders.document({"free_form": ["pay"]}, risk="high", effect="")
-    assert judge(document).tier is Tier.ESCALATE
+    opened = {**builders.data()["tools"]["pay"]["schema"], "additionalProperties": True}
+    document = builders.document({"free_form": ["pay"]}, risk="high", schema=opened)
+    assert judge(document, args={"x": {}}).tier is Tier.ESCALATE
 
 
 def test_an_encoded_argument_cannot_be_inspected():

@@ -164,7 +164,7 @@ def test_what_was_refused_counts_no_more(document):
     assert refunds(document) == (4, 19600)
     facts.release_many(["p-2", "p-3"])
     assert refunds(document) == (2, 9800)
-    assert Observation.objects.count() == 8
+    assert Observation.objects.count() == 12  # two measures, and the agent's budget
 
 
 def test_what_is_tried_again_counts_as_it_last_was(document):

@@ -282,3 +282,20 @@ def test_of_two_activations_at_once_both_rule_in_turn():
         "active",
         "retired",
     ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"status": "active"},
+        {"refusal": "Other words."},
+        {"refused_at": None},
+        {"status": "draft"},
+    ],
+)
+def test_the_database_keeps_a_refusal(people, values):
+    version = draft(people)
+    alma = people["alma"]
+    versions.refuse_draft(version_id=version.pk, by=alma, reason="Not now.")
+    with pytest.raises(IntegrityError):
+        PolicyVersion.objects.filter(pk=version.pk).update(**values)

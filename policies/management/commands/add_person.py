@@ -24,7 +24,9 @@ class Command(BaseCommand):
         parser.add_argument("--first-name", default="")
         parser.add_argument("--last-name", default="")
         parser.add_argument("--queue", action="append", default=[], dest="queues")
-        parser.add_argument("--all-queues", action="store_true")
+        parser.add_argument(
+            "--all-queues", action="store_true", help=lookups.EVERY_QUEUE
+        )
         parser.add_argument("--ceiling", nargs=2, metavar=("AMOUNT", "CURRENCY"))
         parser.add_argument("--by", help="an administrator's username, for the log")
 

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--queue", action="append", dest="queues", metavar="NAME")
         which.add_argument(
-            "--all-queues", action="store_true", help="every queue of the active policy"
+            "--all-queues", action="store_true", help=lookups.EVERY_QUEUE
         )
         parser.add_argument("--by", help="an administrator's username, for the log")
 

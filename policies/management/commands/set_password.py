@@ -46,4 +46,8 @@ def read_password() -> str:
     """The password: typed without echo at a terminal, else a line of standard input."""
     if sys.stdin.isatty():
         return getpass.getpass()
-    return sys.stdin.readline().rstrip("\n")
+    if sys.__stdin__ is None or sys.stdin is not sys.__stdin__:
+        return sys.stdin.readline().rstrip("\n")
+    # Unbuffered: the lines after it are for the commands after this one.
+    with open(sys.__stdin__.fileno(), "rb", buffering=0, closefd=False) as given:
+        return given.readline().decode().rstrip("\r\n")

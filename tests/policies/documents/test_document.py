@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from policies.documents import InvalidPolicy, ToolDefinition, parse_document
 from policies.documents.definitions import Profile
 from tests.policies import builders, store
 from tests.policies.builders import SAFE, rule
+from tests.processor_time import costs_less
 
 
 def refusal(source, **variables):
@@ -74,7 +75,7 @@ def test_variables_are_filled_in_and_must_be_known():
     document = parse_document(data, variables={"BASE": "http://store.example"})
     executor = document.tools["pay"].executor.model_dump()
     assert executor["url"] == "http://store.example/effects/pay"
-    message = "the variable BASE is not set: --set BASE=VALUE"
+    message = "the variable BASE is not set: add --set BASE=VALUE"
     assert refusal(data) == {"tools.pay.executor.url": message}
 
 
@@ -494,12 +495,16 @@ COSTLY = {
 
 @pytest.mark.parametrize("text", COSTLY.values(), ids=COSTLY)
 def test_a_hostile_text_is_refused_at_little_cost(text):
-    began = time.process_time()
-    with pytest.raises(InvalidPolicy) as caught:
-        parse_document(text)
-    assert time.process_time() - began < 2  # a tenth of it on an idle machine
-    assert len(caught.value.errors) <= 101
-    assert len(json.dumps(caught.value.errors)) < 100_000
+    refusals: list[Any] = []
+
+    def refuse() -> None:
+        with pytest.raises(InvalidPolicy) as caught:
+            parse_document(text)
+        refusals[:] = caught.value.errors
+
+    assert costs_less(refuse, seconds=2)  # a tenth of it on an idle machine
+    assert len(refusals) <= 101
+    assert len(json.dumps(refusals)) < 100_000
 
 
 def test_further_errors_are_announced_and_not_listed():

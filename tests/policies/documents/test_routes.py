@@ -63,7 +63,7 @@ def test_what_the_policy_does_not_have_is_refused() -> None:
 
 
 def test_the_table_can_name_every_event_of_people() -> None:
-    # Neither is about a request; a drill goes where a new one would.
-    kinds = {event.kind for event in EVENTS.values()} - {"incident", "drill"}
+    # None is about a request; a drill goes where a new one would.
+    kinds = {event.kind for event in EVENTS.values()} - {"incident", "drill", "linked"}
     assert set(get_args(Moment)) == kinds
     assert set(get_args(Priority)) == {"low", "normal", "high", "critical"}
