@@ -258,6 +258,7 @@ class AlarmKind(StrEnum):
     DELIVERY_DEAD = "delivery_dead"  # the agent cannot be notified of an outcome
     INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
     RESTORED = "restored"  # the database was restored from a backup
+    PROMOTED = "promoted"  # a standby took over, and nothing was lost
     UNDECIDABLE = "undecidable"  # too few people can decide it
     STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
     UNREADABLE = "unreadable"  # the broker held messages that are not ours
@@ -283,6 +284,16 @@ class RepairStatus(StrEnum):
     LAPSED = "lapsed"
 
 
+class QuestionStatus(StrEnum):
+    """The states of a question of an agent to people."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    DECLINED = "declined"  # a person will not answer it
+    EXPIRED = "expired"  # nobody answered in time
+    WITHDRAWN = "withdrawn"  # by its agent, the end of its run, or a stop
+
+
 class RepairSubject(StrEnum):
     """What can be repaired. The key of the last two is `<agent>/<thread>`."""
 
@@ -302,6 +313,7 @@ class NoteKind(StrEnum):
     NOTE = "note"
     GUIDANCE = "guidance"  # a supervisor's, given with a return
     ARBITRATION = "arbitration"  # the lesson of a disagreement; reopens nothing
+    MOVE = "move"  # why a supervisor moved the request to another queue
 
 
 class MessageKind(StrEnum):
@@ -473,9 +485,19 @@ class RealismFlag(StrEnum):
     UNCLEAR = "unclear"  # what was planted is not clearly a defect
 
 
-class DefectChangeStatus(StrEnum):
-    """The states of a change of the library of defects, which needs a second
-    administrator."""
+class AuthorityKind(StrEnum):
+    """What one administrator asks for a person, and another one confirms."""
+
+    INVITE = "invite"
+    WIDEN = "widen"  # another role, more queues, a higher ceiling, another address
+    REACTIVATE = "reactivate"
+    RESET = "reset"  # a link to choose a new password
+    FACTOR = "factor"  # without the second factor, which is lost
+
+
+class ChangeStatus(StrEnum):
+    """The states of a change that needs a second administrator: of the library of
+    defects, or of what a person may do."""
 
     PROPOSED = "proposed"
     CONFIRMED = "confirmed"

@@ -1,7 +1,7 @@
 """Who may do what: roles, admission to queues, and the checks before a decision.
 
-*When* something is legal is in `transitions`, *how many* people it takes in `quorum`,
-*how risky* it is in `policies`. Buttons call the same checks that operations enforce.
+*When* it is legal is in `transitions`, *how many* people it takes in `quorum`, *how
+risky* it is in `policies`. Buttons call the same checks that operations enforce.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from journal.errors import AlreadyEscalated, DomainError, NotPermitted
 from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
 from journal.statements import Statement
+from policies import staffing
 from policies.choices import Role
 from policies.models import Person
 from policies.money import Money, format_money
@@ -31,111 +31,24 @@ from .models import (
     Stop,
 )
 from .people import identities
+from .roles import ROLES, Permission
 
-
-class Permission(StrEnum):
-    """What a role lets a person do apart from deciding."""
-
-    SEE_ALL = "see_all"
-    SEE_LOG = "see_log"
-    EXPORT = "export"
-    PAUSE = "pause"
-    STOP = "stop"
-    STOP_ALL = "stop_all"
-    LIFT = "lift"
-    SETTLE_UNKNOWN = "settle_unknown"
-    SEE_POLICIES = "see_policies"
-    SEE_STATISTICS = "see_statistics"
-    SEE_ALARMS = "see_alarms"
-    ANSWER_ALARMS = "answer_alarms"
-    SEE_DELIVERIES = "see_deliveries"  # of every agent; owners see their own agents'
-    MANAGE_ENDPOINTS = "manage_endpoints"
-    PLAN_ON_CALL = "plan_on_call"  # the rota of a queue, and its drills
-    DECLARE = "declare"  # an incident, under which deadlines stand still
-    REVOKE = "revoke"  # what a reviewer approved and has not run
-    PROPOSE_REPAIR = "propose_repair"
-    CONFIRM_REPAIR = "confirm_repair"  # of another role than who proposes one
-    MANAGE_DATASETS = "manage_datasets"  # ask for one, and answer another's
-    MANAGE_DEFECTS = "manage_defects"  # see the library, and change it with another
-    REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
-
-
-ROLES: dict[Role, frozenset[Permission]] = {
-    Role.REVIEWER: frozenset({Permission.PAUSE, Permission.SEE_POLICIES}),
-    Role.SUPERVISOR: frozenset(
-        {
-            Permission.SEE_ALL,
-            Permission.SEE_LOG,
-            Permission.SEE_DELIVERIES,
-            Permission.PAUSE,
-            Permission.STOP,
-            Permission.LIFT,
-            Permission.PLAN_ON_CALL,
-            Permission.DECLARE,
-            Permission.REVOKE,
-            Permission.SETTLE_UNKNOWN,
-            Permission.PROPOSE_REPAIR,
-            Permission.SEE_ALARMS,
-            Permission.ANSWER_ALARMS,
-            Permission.SEE_POLICIES,
-            Permission.SEE_STATISTICS,
-            Permission.REVEAL,
-        }
-    ),
-    Role.ADMINISTRATOR: frozenset(
-        {
-            Permission.SEE_ALL,
-            Permission.SEE_LOG,
-            Permission.SEE_DELIVERIES,
-            Permission.MANAGE_ENDPOINTS,
-            Permission.PAUSE,
-            Permission.STOP,
-            Permission.STOP_ALL,
-            Permission.CONFIRM_REPAIR,
-            Permission.MANAGE_DATASETS,
-            Permission.MANAGE_DEFECTS,
-            Permission.LIFT,
-            Permission.DECLARE,
-            Permission.REVOKE,
-            Permission.SEE_ALARMS,
-            Permission.SEE_POLICIES,
-            Permission.SEE_STATISTICS,
-        }
-    ),
-    Role.AUDITOR: frozenset(
-        {
-            Permission.SEE_ALL,
-            Permission.SEE_LOG,
-            Permission.SEE_DELIVERIES,
-            Permission.EXPORT,
-            Permission.SEE_ALARMS,
-            Permission.SEE_POLICIES,
-            Permission.SEE_STATISTICS,
-        }
-    ),
-    Role.OWNER: frozenset(),
-}
 CONCERNED_PREFIX = (
     "You own this agent or requested this action, or the action or its origin contains"
     " your name or a similar one, so someone else must "
 )
-# Separation of duties: people who set or audit the rules do not decide.
-NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
-RolesAndQueues = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
-# guardian takes several times as long to build a query for the same rows. The person is
-# called `who`.
+# Roles, ids of queues, and for whom the person stands in, each as a queue and a person.
+Standing = tuple[frozenset[Role], frozenset[int], frozenset[tuple[int, str]]]
+# guardian takes several times as long to build such a query. `who` is the person.
 _ROLES_AND_QUEUES_COLUMNS = """
 ARRAY(SELECT role.name::text FROM auth_group AS role
       JOIN policies_person_groups AS held ON held.group_id = role.id
       WHERE held.person_id = who.id),
-ARRAY(SELECT mine.content_object_id FROM policies_queueuserpermission AS mine
-      JOIN auth_permission AS may ON may.id = mine.permission_id
-      WHERE mine.user_id = who.id AND may.codename = 'decide'
-      UNION
-      SELECT ours.content_object_id FROM policies_queuegrouppermission AS ours
-      JOIN auth_permission AS may ON may.id = ours.permission_id
-      JOIN policies_person_groups AS held ON held.group_id = ours.group_id
-      WHERE held.person_id = who.id AND may.codename = 'decide')
+ARRAY(SELECT queue_id FROM policies_admission WHERE person_id = who.id),
+(SELECT json_agg(json_build_array(held.queue_id, away.public_id))
+ FROM policies_substitution_in_force AS held
+ JOIN policies_person AS away ON away.id = held.person_id
+ WHERE held.substitute_id = who.id)
 """
 _PREFERENCES = ModelColumns(Preferences, "chosen")
 # With the preferences, because a page needs both of its reader.
@@ -157,16 +70,9 @@ _DECIDERS = Statement(f"""
 SELECT {DECIDER_COLUMNS} FROM policies_person AS who
 WHERE who.id = ANY(%(people)s::bigint[])
 """)  # noqa: S608 constants
-_ADMITTED = Statement("""
-SELECT mine.user_id FROM policies_queueuserpermission AS mine
-JOIN auth_permission AS may ON may.id = mine.permission_id
-WHERE mine.content_object_id = %(queue)s AND may.codename = 'decide'
-UNION
-SELECT held.person_id FROM policies_queuegrouppermission AS ours
-JOIN auth_permission AS may ON may.id = ours.permission_id
-JOIN policies_person_groups AS held ON held.group_id = ours.group_id
-WHERE ours.content_object_id = %(queue)s AND may.codename = 'decide'
-""")
+_ADMITTED = Statement(
+    "SELECT person_id FROM policies_admission WHERE queue_id = %(queue)s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +91,11 @@ class Decider:
 def build_decider(values: Sequence[Any]) -> Decider | None:
     """Build a decider from the values of `DECIDER_COLUMNS`. None where an outer join
     found nobody."""
-    *columns, roles, queues, stops = values
+    *columns, roles, queues, absent, stops = values
     person = _PERSON.build_row(columns)
     if person is None:
         return None
-    person._standing = _build_standing(roles, queues)  # type: ignore[attr-defined]
+    person._standing = _build_standing(roles, queues, absent)  # type: ignore[attr-defined]
     return Decider(
         person, [(datetime.fromisoformat(at), holds) for at, holds in stops or ()]
     )
@@ -224,6 +130,13 @@ _VOTES = PreparedQuery(
 _PEOPLE = PreparedQuery(lambda: Person.objects.filter(pk__any=Parameter("people")))
 
 
+def build_auditor() -> Person:
+    """Nobody in particular, with what auditors may read: for commands on the host."""
+    person = Person(username="command")
+    person._standing = _build_standing([Role.AUDITOR], [])  # type: ignore[attr-defined]
+    return person
+
+
 def roles_of(person: Person) -> frozenset[Role]:
     """The person's roles. One query for this, `queues_of` and the preferences, cached
     on the person."""
@@ -231,7 +144,8 @@ def roles_of(person: Person) -> frozenset[Role]:
 
 
 def queues_of(person: Person) -> frozenset[int]:
-    """Ids of the queues the person is admitted to, directly or through a role.
+    """Ids of the queues the person is admitted to, directly, through a role or as a
+    substitute; not those that they handed to one.
 
     Superusers get no queue from that flag. Cached on the person.
     """
@@ -245,10 +159,17 @@ def list_people_with_roles(ids: Collection[int]) -> list[Person]:
     return people
 
 
-def _load_roles_and_queues(person: Person) -> RolesAndQueues:
+def list_represented(person: Person, queue_id: int) -> frozenset[str]:
+    """The public ids of those for whom this person stands in in a queue. Cached on the
+    person."""
+    absent = _load_roles_and_queues(person)[2]
+    return frozenset(public_id for queue, public_id in absent if queue == queue_id)
+
+
+def _load_roles_and_queues(person: Person) -> Standing:
     if not hasattr(person, "_standing"):
         _attach_roles_and_queues([person])
-    cached: RolesAndQueues = person._standing  # type: ignore[attr-defined]
+    cached: Standing = person._standing  # type: ignore[attr-defined]
     return cached
 
 
@@ -256,14 +177,23 @@ def _attach_roles_and_queues(people: Iterable[Person]) -> None:
     """Cache roles, queues and preferences on the people."""
     known = {person.pk: person for person in people}
     relation: Any = Person._meta.get_field("preferences")
-    for pk, roles, queues, *chosen in _ROLES_AND_QUEUES.fetch_all(people=list(known)):
+    rows = _ROLES_AND_QUEUES.fetch_all(people=list(known))
+    for pk, roles, queues, absent, *chosen in rows:
         person = known[pk]
-        person._standing = _build_standing(roles, queues)  # type: ignore[attr-defined]
+        person._standing = _build_standing(roles, queues, absent)  # type: ignore[attr-defined]
         relation.set_cached_value(person, _PREFERENCES.build_row(chosen))
 
 
-def _build_standing(roles: Collection[str], queues: Iterable[int]) -> RolesAndQueues:
-    return frozenset(role for role in Role if role.value in roles), frozenset(queues)
+def _build_standing(
+    roles: Collection[str],
+    queues: Iterable[int],
+    absent: Iterable[tuple[int, str]] | None = None,
+) -> Standing:
+    return (
+        frozenset(role for role in Role if role.value in roles),
+        frozenset(queues),
+        frozenset((queue, person) for queue, person in absent or ()),
+    )
 
 
 def has_permission(person: Person, permission: Permission) -> bool:
@@ -309,7 +239,7 @@ def list_deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Pers
 
 
 def list_admitted_ids(queue_id: int) -> list[int]:
-    """Ids of all people admitted to a queue, directly or through a role."""
+    """Ids of all people who are admitted to a queue now."""
     return [pk for (pk,) in _ADMITTED.fetch_all(queue=queue_id)]
 
 
@@ -320,12 +250,15 @@ def _list_role_holder_ids(roles: Collection[Role]) -> list[int]:
 
 def find_deciding_role(person: Person) -> Role | None:
     """The role in which the person decides; None when they never decide."""
-    roles = roles_of(person)
-    if not person.is_active or roles & NEVER_DECIDE:  # guard: never-decide
+    if not person.is_active:
         return None
-    if Role.SUPERVISOR in roles:
-        return Role.SUPERVISOR
-    return Role.REVIEWER if Role.REVIEWER in roles else None
+    return staffing.find_deciding_role(roles_of(person))
+
+
+def never_decides(person: Person) -> bool:
+    """Whether the person's roles forbid to decide, so that they may read everything
+    that is hidden from those who may."""
+    return staffing.never_decides(roles_of(person))
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +361,16 @@ def check_can_decide(
     if request.canary_for not in {"", person.public_id}:  # guard: own-canary
         raise NotPermitted
     role = check_admitted_to_queue(person, request.queue_id, known)
+    absent = list_represented(person, request.queue_id)
+    # guard: barred-absent
+    if any(map(request.proposal.bars, absent)) or absent & {
+        *version.escalated_by,
+        *version.edited_by,
+        *version.carried,
+    }:
+        raise NotPermitted(
+            "You stand in for somebody who may not decide this. Others must decide it."
+        )
     if person.public_id in version.escalated_by:  # guard: own-escalation
         raise AlreadyEscalated(
             "You escalated this. Others must decide it now. Nothing was recorded."

@@ -10,10 +10,19 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, failpoints, high_water_mark, log, restore_epochs
+from journal import (
+    clock,
+    failover,
+    failpoints,
+    high_water_mark,
+    log,
+    periods,
+    restore_epochs,
+)
 from journal.errors import Conflict, TextMissing
 from journal.models import Epoch
 from journal.operations import operation
+from policies import solo
 from policies.models import Person
 from policies.people import build_actor
 
@@ -22,8 +31,11 @@ from .alarms import standing
 from .choices import AlarmKind, ExecutionStatus, RequestStatus
 from .grants import uncertain
 from .models import ApprovalRequest, Execution
-from .permissions import Permission
+from .roles import Permission
 from .stops import incidents
+
+# Known to everybody already, or nothing that a person has to confirm (yet).
+SILENT_REASONS = {restore_epochs.TOLD, restore_epochs.DISK_ERROR, failover.WAITING}
 
 
 def find_waiting_epoch() -> Epoch | None:
@@ -33,13 +45,62 @@ def find_waiting_epoch() -> Epoch | None:
 
 def watch_for_restore() -> str:
     """Check whether the database was restored; return why nothing may run, or "". When
-    only this host has detected a restore, it announces it to all other hosts."""
+    only this host has detected a restore, it announces it to all other hosts. With
+    FAILOVER=synchronous, a standby that took over without a loss is none."""
     why = restore_epochs.update_status()
-    if why and why not in {restore_epochs.TOLD, restore_epochs.DISK_ERROR}:
+    if why == restore_epochs.ANOTHER:
+        why = _follow_promotion()
+    if why and why not in SILENT_REASONS:
         announce_restore(why=why)
     if why == restore_epochs.UNREADABLE:
         high_water_mark.set_aside_corrupt_file()
+    if not why and failover.is_enabled():
+        failover.record_beat()
     return why
+
+
+def _follow_promotion() -> str:
+    """Go on on another timeline if nothing was lost. Return why nothing may run."""
+    why = failover.examine_promotion()
+    if why:
+        return why
+    record_promotion()
+    failover.adopt_timeline()
+    return restore_epochs.update_status()
+
+
+@operation(
+    locks="alarm",
+    writes="Promotion, Alarm",
+    logs="database.promoted, alarm.raised",
+    after="the host's note in `$STATE/epoch`, mail",
+)
+def record_promotion() -> None:
+    """Record that a standby took over without a loss, which lets every host go on, and
+    tell people. Hosts that find it together share a row."""
+    now = clock.now()
+    promotion = failover.accept_promotion(now)
+    if promotion is None:
+        return
+    facts = {
+        "from_timeline": int(promotion.before, 16),
+        "timeline": int(promotion.timeline, 16),
+        "hosts": len(promotion.hosts),
+    }
+    log.append(
+        "database.promoted",
+        actor=uncertain.RESTORE_ACTOR,
+        at=now,
+        data={**facts, "record": promotion.record},
+    )
+    standing.raise_alarm(
+        AlarmKind.PROMOTED,
+        subject=f"timeline-{promotion.timeline}",
+        proposal=None,
+        data=facts,
+        now=now,
+        actor=uncertain.RESTORE_ACTOR,
+    )
 
 
 @operation(
@@ -77,23 +138,25 @@ def _record_restore(why: str, now: datetime) -> None:
 
 
 @operation(
-    locks="requests by id, grants and executions by id, alarm",
-    writes="Epoch, ApprovalRequest, Grant, Execution, Observation, Batch (halted), "
-    "Alarm",
-    logs="epoch.noticed, alarm.raised; epoch.asked, or epoch.began, execution.unknown "
-    "and alarm.closed",
+    locks="the periods (table), the log (SHARE), requests by id, grants and "
+    "executions by id, alarm",
+    writes="Epoch, LogPeriod, ApprovalRequest, Grant, Execution, Observation, "
+    "Batch (halted), Alarm",
+    logs="epoch.noticed, alarm.raised; epoch.asked, or log.period_began, epoch.began, "
+    "execution.unknown and alarm.closed",
     after="the host's note in `$STATE/epoch`, mail, webhook, wake-up",
 )
 def confirm_restore(
     *, person: Person, reason: str, shown_asked: bool | None = None
 ) -> Epoch:
-    """Confirm a restore: one person says what happened, a second begins the epoch.
+    """Confirm a restore: one person says what happened, a second begins the epoch. In
+    solo mode one does both.
     `shown_asked` says whether the person read that a first one confirmed; None without
     a page.
 
     When the epoch begins, claimed executions become UNKNOWN, pending requests get their
-    whole time again, and log records continue above every number that the lost history
-    used. Raises NotPermitted, TextMissing or Conflict.
+    whole time again, and a new period of the log begins, above every number that the
+    lost history used. Raises NotPermitted, TextMissing or Conflict.
     """
     permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():
@@ -101,8 +164,11 @@ def confirm_restore(
     now = clock.now()
     epoch = _load_waiting_epoch(now)
     if not epoch.asked_by:
-        return _record_first_confirmation(epoch, person, reason.strip(), now)
-    if epoch.asked_by == person.public_id:  # guard: epoch-by-two
+        epoch = _record_first_confirmation(epoch, person, reason.strip(), now)
+        if not solo.is_solo():
+            return epoch
+    # guard: epoch-by-two
+    if solo.lacks_second_person(epoch.asked_by, person.public_id):
         raise Conflict(
             "You have already confirmed. A second person must confirm as well."
         )
@@ -137,10 +203,14 @@ def _record_first_confirmation(
 
 
 def _begin_epoch(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
-    restore_epochs.check_transaction_counter()
     highest = restore_epochs.compute_highest_record()
-    restore_epochs.advance_record_ids(highest)
-    changes = {"by": person.public_id, "began_at": now, "from_record": highest}
+    periods.begin_period_after_restore(above=highest)
+    changes = {
+        "by": person.public_id,
+        "began_at": now,
+        "from_record": highest,
+        "solo": solo.is_solo(),
+    }
     agreed = Epoch.objects.filter(
         pk=epoch.pk, asked_by=epoch.asked_by, began_at__isnull=True
     )

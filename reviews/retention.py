@@ -12,6 +12,7 @@ from django.contrib.sessions.models import Session
 
 from journal import clock, log, sweeps
 from journal.operations import operation
+from policies import sign_ins
 
 from . import locks
 from .models import Execution
@@ -31,7 +32,9 @@ def delete_old_notices() -> int:
 
 
 def delete_expired_sessions() -> int:
-    """Delete up to 500 expired sessions; return how many."""
+    """Delete up to 500 expired sessions, and as many lines about such that are gone;
+    return how many sessions."""
+    sign_ins.delete_ended(CHUNK)
     over = Session.objects.filter(expire_date__lt=clock.now())
     oldest = list(over.order_by("expire_date").values_list("pk", flat=True)[:CHUNK])
     return Session.objects.filter(pk__in=oldest).delete()[0]

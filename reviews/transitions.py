@@ -13,22 +13,25 @@ from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from .choices import AlarmStatus as A
 from .choices import BatchStatus as B
+from .choices import ChangeStatus as C
 from .choices import DatasetStatus as D
-from .choices import DefectChangeStatus as C
 from .choices import ExecutionStatus as X
 from .choices import ExportStatus as E
 from .choices import GrantStatus as G
+from .choices import QuestionStatus as Q
 from .choices import RepairStatus as P
 from .choices import RequestStatus as R
 from .models import (
     Alarm,
     ApprovalRequest,
+    AuthorityChange,
     Batch,
     Dataset,
     DefectChange,
     Execution,
     Export,
     Grant,
+    Question,
     Repair,
 )
 
@@ -83,7 +86,9 @@ def _build_batch_context(row: Batch) -> Mapping[str, Any]:
     return {"agent": row.agent}
 
 
-def _build_no_context(row: Export | Dataset | DefectChange) -> Mapping[str, Any]:
+def _build_no_context(
+    row: Export | Dataset | DefectChange | AuthorityChange,
+) -> Mapping[str, Any]:
     """Rows that are about no request: their log data says which they are."""
     return {}
 
@@ -98,7 +103,7 @@ def _build_alarm_context(row: Alarm) -> Mapping[str, Any]:
     }
 
 
-def _build_repair_context(row: Repair) -> Mapping[str, Any]:
+def _build_run_context(row: Repair | Question) -> Mapping[str, Any]:
     return {"agent": row.agent, "thread": row.thread}
 
 
@@ -143,6 +148,7 @@ request = Machine(
         Edge(R.PENDING, "join", R.PENDING, "request.joined"),
         Edge(R.RECALLABLE, "join", R.RECALLABLE, "request.joined"),
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
+        Edge(R.PENDING, "move", R.PENDING, "request.moved", "request.moved"),
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         # Messages. The agent gets no event about its own.
         _tell_agent(R.PENDING, "ask", R.PENDING, "request.asked", "request.asked"),
@@ -296,6 +302,18 @@ defect_change = Machine(
     _build_no_context,
 )
 
+authority_change = Machine(
+    "change of a person's authority",
+    [
+        Edge(NO_SOURCE, "propose", C.PROPOSED, "authority.proposed"),
+        Edge(C.PROPOSED, "confirm", C.CONFIRMED, "authority.confirmed"),
+        Edge(C.PROPOSED, "refuse", C.REFUSED, "authority.refused"),
+        Edge(C.PROPOSED, "withdraw", C.WITHDRAWN, "authority.withdrawn"),
+        Edge(C.PROPOSED, "lapse", C.LAPSED, "authority.lapsed"),
+    ],
+    _build_no_context,
+)
+
 alarm = Machine(
     "alarm",
     [
@@ -315,7 +333,19 @@ repair = Machine(
         Edge(P.PROPOSED, "refuse", P.REFUSED, "repair.refused"),
         Edge(P.PROPOSED, "lapse", P.LAPSED, "repair.lapsed"),
     ],
-    _build_repair_context,
+    _build_run_context,
+)
+
+question = Machine(
+    "question",
+    [
+        Edge(NO_SOURCE, "ask", Q.OPEN, "question.asked", "question.asked"),
+        Edge(Q.OPEN, "answer", Q.ANSWERED, "question.answered"),
+        Edge(Q.OPEN, "decline", Q.DECLINED, "question.declined"),
+        Edge(Q.OPEN, "expire", Q.EXPIRED, "question.expired"),
+        Edge(Q.OPEN, "withdraw", Q.WITHDRAWN, "question.withdrawn"),
+    ],
+    _build_run_context,
 )
 
 MACHINES = {
@@ -327,5 +357,7 @@ MACHINES = {
     Export: export,
     Dataset: dataset,
     DefectChange: defect_change,
+    AuthorityChange: authority_change,
+    Question: question,
     Repair: repair,
 }

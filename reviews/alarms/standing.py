@@ -28,7 +28,7 @@ from reviews.choices import (
     RequestStatus,
 )
 from reviews.models import Alarm, ApprovalRequest, Execution, LateReport, Proposal
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 CHUNK = 100  # alarms that one sweep raises or closes
 

@@ -84,6 +84,13 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "Open Restored database, compare the database with the other systems, and "
         "confirm. Nothing runs until two supervisors or administrators have confirmed.",
     ),
+    AlarmKind.PROMOTED: AlarmText(
+        "A standby of the database took over",
+        "Every host found its newest record in it, and the former server had waited "
+        "for a standby with each change: nothing was lost, and work continued.",
+        "Have the operator of Counterseal check that the former server is off and that "
+        "the new one has a standby again. Until then another failure stops everything.",
+    ),
     AlarmKind.UNDECIDABLE: AlarmText(
         "Nobody can decide a request",
         "It needs approvals that nobody can give: too few people in its queue have the "

@@ -13,6 +13,7 @@ from journal import canonical
 from policies.choices import Risk, Tier
 from policies.documents import ToolDefinition
 from policies.money import Money
+from reviews.effects import describe
 from reviews.models import RequestVersion
 from reviews.presenters import addressed
 from reviews.requests.versions import needs_written_answer
@@ -48,7 +49,7 @@ def addresses_reviewer(version: RequestVersion) -> bool:
     texts = [revision.rationale, revision.expected_outcome, revision.reversal]
     for other in revision.alternatives:
         texts += [str(other.get("action", "")), str(other.get("why_not", ""))]
-    texts += [str(item.get("text", "")) for item in revision.evidence]
+    texts += [item.all_text for item in describe.list_evidence(revision)]
     return any(map(addressed.is_addressed_to_reviewer, texts))
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from journal.errors import ReauthenticationRequired
 from journal.statements import Statement
-from policies.choices import Role
-from policies.models import Person
+from policies import active, second_factors
+from policies.choices import STEP_UP_LABELS, Risk, Role, StepUpMethod
+from policies.models import FederatedIdentity, Person
 from reviews import locks, permissions, quorum
 from reviews.governance import readings as state_readings
 from reviews.governance.readings import KnownReadings
@@ -24,6 +25,7 @@ from reviews.models import (
     StateReading,
 )
 from reviews.permissions import DeciderFacts
+from reviews.quorum import StepData
 from reviews.stops import gate_state
 from reviews.stops.gate_state import GateState
 from reviews.stops.stops import build_action_key
@@ -163,14 +165,65 @@ def list_complete_step_people(
     ]
 
 
-def check_step_up(submission: VerdictSubmission, now: datetime) -> None:
-    """Check that the person just confirmed exactly this verdict with a usable password
-    (docs/invariants.md I16). Raises ReauthenticationRequired. Caller holds the
-    request's lock and read the person after it."""
+def find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
+    """The step that the reviewer filled in an earlier version, and that is now open
+    again. Raises LookupError if they never voted."""
+    vote = (
+        Decision.objects.filter(
+            request=request, reviewer__public_id=reviewer, counts=True
+        )
+        .order_by("-version")
+        .values("version", "step")
+        .first()
+    )
+    if vote is None:
+        raise LookupError(f"{reviewer} is counted in {request}, and never voted.")
+    filled = request.versions.get(number=vote["version"])
+    return {"role": filled.steps[vote["step"]]["role"], "required": 1}
+
+
+def list_step_up_methods(version: RequestVersion) -> Sequence[StepUpMethod]:
+    """What confirms a decision of this version, by the policy it was sealed under."""
+    policy = active.load_stored_policy(version.policy_id)
+    return policy.list_step_up_methods(Risk(version.risk))
+
+
+def describe_methods(methods: Sequence[StepUpMethod]) -> str:
+    """Which methods the policy takes, as a sentence."""
+    words = " or ".join(STEP_UP_LABELS[method] for method in methods)
+    return f"The policy takes {words} at this risk."
+
+
+def check_step_up(
+    submission: VerdictSubmission, version: RequestVersion, now: datetime
+) -> None:
+    """Check that the person just confirmed exactly this verdict by a method that they
+    have, and that the policy of the version takes at its risk (docs/invariants.md I16).
+    Raises ReauthenticationRequired. Caller holds the request's lock and read the person
+    after it."""
     proof = submission.step_up
     if proof is None or not proof.holds(submission.bound, now):  # guard: step-up-bound
         raise ReauthenticationRequired
-    if not submission.person.has_usable_password():
+    methods = list_step_up_methods(version)
+    if proof.method not in methods:  # guard: step-up-method
         raise ReauthenticationRequired(
-            "You have no password to confirm it with. Nothing was decided."
+            f"{describe_methods(methods)} Nothing was decided."
         )
+    lacking = _find_lacking(submission.person, StepUpMethod(proof.method))
+    if lacking:
+        raise ReauthenticationRequired(f"{lacking} Nothing was decided.")
+
+
+def _find_lacking(person: Person, method: StepUpMethod) -> str:
+    """A sentence where the person does not have any more what the proof was; else
+    ""."""
+    if method is StepUpMethod.TOTP and not second_factors.find_device(person):
+        return "You have no authenticator app any more."
+    if method is StepUpMethod.PASSKEY and not second_factors.has_passkey(person):
+        return "You have no passkey any more."
+    if method is StepUpMethod.PROVIDER:
+        linked = FederatedIdentity.objects.filter(person=person).exists()
+        return "" if linked else "No identity provider signs you in any more."
+    if method is StepUpMethod.PASSWORD and not person.has_usable_password():
+        return "You have no password to confirm it with."
+    return ""

@@ -185,7 +185,7 @@ def build_decision_context(
     if submission.verdict is not Verdict.MODIFY:
         _check_written_answer(submission, version)
     if version.step_up and submission.commits:  # guard: step-up
-        check_step_up(submission, now)
+        check_step_up(submission, version, now)
     return DecisionContext(
         submission,
         request,
@@ -272,7 +272,7 @@ def check_made_version(case: DecisionContext, made: RequestVersion) -> None:
     _check_reason(submission, made)
     _check_written_answer(submission, made)
     if made.step_up:  # the edit may be what requires it
-        check_step_up(submission, case.now)
+        check_step_up(submission, made, case.now)
     if submission.page is not None and submission.page.edit is not None:
         # guard: edit-examined
         case.submission = replace(submission, page=submission.page.edit.examine(made))

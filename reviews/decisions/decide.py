@@ -8,13 +8,20 @@ from typing import Any
 
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.clock import ClockTimestamp
-from journal.errors import AttentionCheckFailed, Conflict, DomainError
+from journal.errors import (
+    AlreadyDecided,
+    AttentionCheckFailed,
+    Conflict,
+    DomainError,
+    NotPermitted,
+    StaleVersion,
+)
 from journal.operations import operation
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
 from reviews.choices import OPEN, Verdict
 from reviews.holds import rows as hold_rows
-from reviews.models import ApprovalRequest
+from reviews.models import ApprovalRequest, Decision
 from reviews.stops import incidents
 
 from .. import canary_verdicts
@@ -40,6 +47,45 @@ def decide_request(submission: VerdictSubmission) -> ApprovalRequest:
     except DomainError as error:
         _log_refusal(submission, error)
         raise
+
+
+def decide_repeatably(submission: VerdictSubmission) -> ApprovalRequest:
+    """Record one verdict for a caller who sends it again when no answer came: what is
+    recorded of the same person in the same words on the same bytes, and is the newest
+    that happened to the request, is answered and not refused.
+
+    An edit is refused, because what it was is not compared. Raises what
+    `decide_request` raises.
+    """
+    try:
+        return decide_request(submission)
+    except (AlreadyDecided, NotPermitted, StaleVersion):
+        repeated = _find_repeated(submission)
+        if repeated is None:
+            raise
+        return repeated
+
+
+def _find_repeated(submission: VerdictSubmission) -> ApprovalRequest | None:
+    if submission.verdict is Verdict.MODIFY:
+        return None
+    recorded = (
+        Decision.objects.filter(
+            request=submission.request_id,
+            version=submission.version,
+            reviewer=submission.person,
+            verdict=submission.verdict,
+            reason_code=submission.reason_code,
+            reason=submission.reason,
+            action_hash=submission.action_hash,
+        )
+        .select_related("request")
+        .first()
+    )
+    if recorded is None or recorded.conditions != submission.conditions.as_json():
+        return None
+    made = submission.version + (submission.verdict is Verdict.ESCALATE)
+    return recorded.request if recorded.request.version == made else None
 
 
 def _decide_or_explain(submission: VerdictSubmission) -> ApprovalRequest:

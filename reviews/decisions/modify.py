@@ -21,7 +21,7 @@ from journal.errors import (
     build_field_error,
 )
 from journal.operations import operation
-from policies import edits, tools
+from policies import edits, solo, tools
 from policies.choices import Risk, Tier
 from reviews import permissions, quorum
 from reviews.governance import readings, voters
@@ -156,7 +156,7 @@ def _list_widenings(
     """Why this edit needs another person. It is compared with what the editor found:
     nobody raises an amount by two edits of their own."""
     definition = ruling.definition
-    if definition is None or definition.edit == "alone":
+    if definition is None or definition.edit == "alone" or solo.is_solo():
         return ()
     before = _find_revision_of_others(case)
     return edits.list_widenings(
@@ -208,7 +208,8 @@ def _exceeds_editor(case: DecisionContext, ruling: Ruling) -> bool:
     # guard: edit-ceiling
     if money and permissions.is_above_ceiling(person, money.minor, money.currency):
         return True
-    return versions.load_queue(ruling).pk not in permissions.queues_of(person)
+    queue = versions.find_revised_queue(case.version, ruling)
+    return queue.pk not in permissions.queues_of(person)
 
 
 def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
@@ -289,7 +290,7 @@ def preview_edit(submission: VerdictSubmission) -> EditRequirements:
     PolicyViolation. Calls the tool's reader once, outside any transaction.
     """
     request = (
-        ApprovalRequest.with_canaries.select_related("proposal")
+        ApprovalRequest.with_canaries.select_related("proposal", "queue")
         .filter(pk=submission.request_id)
         .first()
     )

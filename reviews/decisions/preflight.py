@@ -152,6 +152,7 @@ def build_edited_action(
         preconditions=before.preconditions,
         reading=reading,
         uncertain=before.uncertain,
+        earlier_tool=before.known_tool,
         **read_claims(before),
         agent_version=before.agent_version,
         unattended=bool(before.facts.get("agent", {}).get("unattended")),
@@ -161,9 +162,10 @@ def build_edited_action(
 def _list_verifiers(
     version: RequestVersion, judged: RequestVersion
 ) -> list[verifiers.Verifier]:
+    queue = judged.queue.name if judged is not version else version.request.queue.name
     return verifiers.list_verifiers(
         tools.load_definition(judged.revision.known_tool),
-        judged.queue.name if judged is not version else version.request.queue.name,
+        [judged.revision.evaluation["queue"], queue],
         _load_active_policy(version),
     )
 

@@ -54,8 +54,8 @@ def return_with_guidance(
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     version = request.sealed
-    _check_waiting(request, now)
-    _check_supervises(person, request)
+    check_waiting(request, now)
+    check_supervises(person, request)
     rows.check_hold(locks.lock_hold(request.pk), person, now)
     if not versions.is_escalated(request):
         raise Conflict("This was not escalated, so it cannot be returned.")
@@ -100,7 +100,9 @@ def return_with_guidance(
     return request
 
 
-def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
+def check_waiting(request: ApprovalRequest, now: datetime) -> None:
+    """Check that the request still waits, with its deadline caught up. Raises
+    AlreadyDecided or RequestExpired. Caller holds the request's lock."""
     incidents.catch_up_deadline(request, now, always=True)
     if request.status != RequestStatus.PENDING:
         raise AlreadyDecided("There is nothing left to decide. Nothing was changed.")
@@ -111,7 +113,9 @@ def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
         )
 
 
-def _check_supervises(person: Person, request: ApprovalRequest) -> None:
+def check_supervises(person: Person, request: ApprovalRequest) -> None:
+    """Check that the person is a supervisor of the request's queue and that it does not
+    concern them. Raises NotPermitted."""
     if (
         permissions.check_admitted_to_queue(person, request.queue_id)
         is not Role.SUPERVISOR
@@ -160,8 +164,8 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     person may not decide it."""
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
-    _check_waiting(request, now)
-    _check_supervises(person, request)
+    check_waiting(request, now)
+    check_supervises(person, request)
     if request.canary:  # it is nobody else's, so it ends
         ending = CanaryEnding.ASKED
         canary_verdicts.end_canary(request, ending, actor=build_actor(person), now=now)
@@ -191,7 +195,7 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
     """Log that a supervisor looked at the opinion of the person who escalated: it may
     influence the supervisor's own decision. Raises NotFound, NotPermitted."""
     request = locks.lock_request_shown_to(person, request_id)
-    _check_supervises(person, request)
+    check_supervises(person, request)
     log.append(
         "request.view_shown",
         actor=build_actor(person),
@@ -206,7 +210,7 @@ def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     rejection remains. Raises NotFound, NotPermitted, ReasonMissing for an empty text,
     Conflict when nobody disagreed or it was closed before."""
     request = locks.lock_request_shown_to(person, request_id)
-    _check_supervises(person, request)
+    check_supervises(person, request)
     if not is_split(request):
         raise Conflict("There is no disagreement on this. Nothing was recorded.")
     if Note.objects.filter(request=request, kind=NoteKind.ARBITRATION).exists():

@@ -12,7 +12,6 @@ from reviews import locks, quorum, transitions
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Execution, RequestVersion
-from reviews.quorum import StepData
 from reviews.requests import versions
 from reviews.stops import incidents, scope
 
@@ -70,7 +69,7 @@ def _reopen_without_vote(
     carried = [*version.carried, *others]
     steps = quorum.list_unfinished_steps(version.steps, given)
     if reviewer in version.carried:
-        steps = [*steps, _find_vacated_step(request, reviewer)]
+        steps = [*steps, case.find_vacated_step(request, reviewer)]
     transitions.request.apply(
         request,
         "revoke",
@@ -105,20 +104,3 @@ def _list_steps_of_others(version: RequestVersion, reviewer: str) -> list[int]:
         request=version.request_id, version=version.number, counts=True
     ).exclude(reviewer__public_id=reviewer)
     return [step for step in votes.values_list("step", flat=True) if step is not None]
-
-
-def _find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
-    """The step that the reviewer filled in an earlier version, and that is now open
-    again. Raises LookupError if they never voted."""
-    vote = (
-        Decision.objects.filter(
-            request=request, reviewer__public_id=reviewer, counts=True
-        )
-        .order_by("-version")
-        .values("version", "step")
-        .first()
-    )
-    if vote is None:
-        raise LookupError(f"{reviewer} is counted in {request}, and never voted.")
-    filled = request.versions.get(number=vote["version"])
-    return {"role": filled.steps[vote["step"]]["role"], "required": 1}

@@ -25,8 +25,10 @@ from django.http import HttpRequest
 
 from journal import log
 from journal.errors import DigestMissing, DomainError
+from policies import step_up
 from policies.models import Person
-from policies.people import build_actor, confirm_password
+from policies.people import build_actor
+from policies.step_up import TypedProof
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.grants.grants import NO_CONDITIONS, GrantConditions
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Snapshot
@@ -164,6 +166,11 @@ class ProofScope:
         text = "\0".join(str(value) for value in asdict(self).values())
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def purpose(self) -> str:
+        """What the challenge of a passkey is for that confirms this verdict."""
+        return f"verdict {self.digest}"
+
 
 @dataclass(frozen=True, slots=True)
 class StepUpProof:
@@ -179,15 +186,20 @@ class StepUpProof:
 
 
 def prove_identity(
-    http: HttpRequest, person: Person, password: str, bound: ProofScope, now: datetime
+    http: HttpRequest,
+    person: Person,
+    typed: TypedProof,
+    bound: ProofScope,
+    now: datetime,
 ) -> StepUpProof | None:
-    """Check the password and return a proof; None for an empty one, which is no try.
-    Wrong passwords count towards the login lockout. Raises ReauthenticationRequired for
-    a wrong password, and always for a person without a usable one."""
-    if not password:
+    """Check the password, the code of an authenticator app or the answer of a passkey,
+    and return a proof; None for none of them, which is no try. Wrong ones count towards
+    the login lockout. Raises ReauthenticationRequired for a wrong one, and always for a
+    person without it."""
+    if not any(typed):
         return None
-    confirm_password(http, person, password)
-    return StepUpProof("password", now, bound.digest)
+    method = step_up.confirm_identity(http, person, typed, bound.purpose)
+    return StepUpProof(method, now, bound.digest)
 
 
 def store_proof(session: SessionBase, proof: StepUpProof) -> None:

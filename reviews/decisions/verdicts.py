@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from journal.errors import PolicyViolation, build_field_error
+from policies import solo
 from policies.choices import Tier
 from reviews import transitions
 from reviews.choices import Verdict
@@ -137,7 +138,8 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
         data={"cause": cause},
     )
     escalated_by = list(version.escalated_by)
-    if cause == "escalated":
+    # In solo mode the same person decides what they escalated.
+    if cause == "escalated" and not solo.is_solo():
         escalated_by.append(case.submission.person.public_id)
     versions.seal_version(
         request,

@@ -23,7 +23,7 @@ class ArgumentChange:
 def list_page_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
     """List every difference between what the page shows of two revisions in our own
     words: the arguments, then the record as it was read, figures and warnings."""
-    changes = _list_argument_changes(before, after)
+    changes = list_argument_changes(before, after)
     pairs = {(change.before, change.after) for change in changes}
     was, now = _list_shown_values(before), _list_shown_values(after)
     for label in dict.fromkeys([*now, *was]):
@@ -33,7 +33,7 @@ def list_page_changes(before: Revision, after: Revision) -> list[ArgumentChange]
     return changes
 
 
-def _list_argument_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
+def list_argument_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
     """List every argument that differs, destructive changes first, with their labels.
     Empty for a tool that is not registered."""
     if after.tool is None:

@@ -8,6 +8,7 @@ opening a page makes no look-up (docs/invariants.md I31).
 from __future__ import annotations
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,16 +23,18 @@ from django.utils.dateparse import parse_datetime
 from structlog.stdlib import get_logger
 
 from journal import ids
-from policies import active, conflicts, facts, tools
+from policies import active, conflicts, facts, tool_descriptions, tools
 from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews import redaction
 from reviews.choices import REVERSAL_SOURCE
 from reviews.models import Proposal, Revision, StateReading
+from reviews.models.base import format_removal
 from reviews.presenters import (
     Presentation,
     addressed,
     build_argument_subject,
+    build_removed_presentation,
     build_unreadable_presentation,
     moments,
     present_effect,
@@ -42,16 +45,25 @@ from reviews.presenters.arguments import is_path_within, list_enum_values
 from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
 
+from . import evidence_files
+from .evidence_files import ShownFile
 from .wording import flatten_value, format_people
 
 logger = get_logger(__name__)
 
 SHORT_EVIDENCE = 300  # bytes
 # Revisions, their tools and readings never change, so their briefs can be cached: by
-# revision, hash and the newer reading that they are described with, or 0.
+# revision, hash, the newer reading that they are described with, or 0, and the period.
 MOST_KEPT = 5000
-BriefKey = tuple[int, str, int]
+# A young revision is cached until this period ends, so that what the retention rule
+# removes has left every process's cache long before.
+CACHE_PERIOD_S = 30 * 86400
+BriefKey = tuple[int, str, int, int]
 _brief_cache: OrderedDict[BriefKey, EffectBrief] = OrderedDict()
+
+
+def _build_key(revision: int, digest: str, newer: int) -> BriefKey:
+    return revision, digest, newer, int(time.time() // CACHE_PERIOD_S)
 
 
 class TextSign(StrEnum):
@@ -88,6 +100,7 @@ class EvidenceItem:
     redactions: int
     digest: str
     note: str = ""  # what is not shown as it was stored, in our words
+    file: ShownFile | None = None
 
     @property
     def label(self) -> str:
@@ -103,22 +116,33 @@ class EvidenceItem:
     @property
     def is_short(self) -> bool:
         """Whether the item is short enough to be shown open."""
-        return self.size <= SHORT_EVIDENCE
+        return self.size <= SHORT_EVIDENCE or self.file is not None
+
+    @property
+    def summary(self) -> str:
+        """The item's text, and its file on one line, to compare it with another."""
+        parts = (self.text, self.withheld, self.file.line if self.file else "")
+        return "\n".join(filter(None, parts))
+
+    @property
+    def all_text(self) -> str:
+        """Everything in it that an agent or its sources wrote: untrusted."""
+        return "\n".join([self.text, *(self.file.texts if self.file else [])])
 
     @property
     def speaks(self) -> bool:
         """Whether any of the text addresses the reviewer."""
-        return addressed.is_addressed_to_reviewer(self.text)
+        return addressed.is_addressed_to_reviewer(self.all_text)
 
     @property
     def controls(self) -> bool:
         """Whether the text contains terminal or direction controls."""
-        return unicode.has_control_characters(self.text)
+        return unicode.has_control_characters(self.all_text)
 
     @property
     def markup(self) -> bool:
         """Whether the text contains active HTML elements, which are shown as text."""
-        return presenters_markup.has_active_elements(self.text)
+        return presenters_markup.has_active_elements(self.all_text)
 
 
 CANNOT_BE_READ = "Cannot be read"
@@ -149,6 +173,8 @@ def build_presentation(
     presented is shown as unreadable, and nobody can approve it."""
     if revision.tool is None:
         return None
+    if revision.removal:
+        return build_removed_presentation(revision.proposal.tool_name, revision.removal)
     return present_or_report(
         revision,
         lambda: present_arguments(revision, revision.args, reading),
@@ -245,7 +271,7 @@ def load_briefs_by_id(
     query loads the revisions that are not in this process's cache, and one more their
     newer readings."""
     at = {pk: (newer or {}).get(pk) or 0 for pk in revisions}
-    keys = {pk: (pk, digest, at[pk]) for pk, digest in revisions.items()}
+    keys = {pk: _build_key(pk, digest, at[pk]) for pk, digest in revisions.items()}
     briefs = {pk: _brief_cache[key] for pk, key in keys.items() if key in _brief_cache}
     if missing := revisions.keys() - briefs.keys():
         numbers = {at[pk] for pk in missing} - {0}
@@ -260,11 +286,12 @@ def load_briefs_by_id(
 def load_brief(revision: Revision, newer: StateReading | None = None) -> EffectBrief:
     """Load the brief of a revision, from this process's cache if it is there. `newer`
     is the newest reading of the state since the proposal."""
-    key = (revision.pk, revision.action_hash, newer.pk if newer else 0)
+    key = _build_key(revision.pk, revision.action_hash, newer.pk if newer else 0)
     if key in _brief_cache:
         return _brief_cache[key]
     shown = build_brief(revision, newer.reading if newer else None)
-    if shown.unreadable:  # perhaps only now
+    is_old = revision.created_at.timestamp() < time.time() - CACHE_PERIOD_S
+    if is_old or shown.unreadable:  # unreadable perhaps only now
         return shown
     _brief_cache[key] = shown
     if len(_brief_cache) > MOST_KEPT:
@@ -324,7 +351,7 @@ def find_text_signs(
     texts = [revision.rationale, *(text for _, text in claims)]
     evidence = list_evidence(revision)
     ours = _load_own_domains(revision)
-    shown = [text for item in evidence for text in (item.text, item.source)]
+    shown = [text for item in evidence for text in (item.all_text, item.source)]
     signs = {
         TextSign.ARGUMENT: _is_any_argument_addressed(revision),
         TextSign.WORDS: any(map(addressed.is_addressed_to_reviewer, texts)),
@@ -417,7 +444,8 @@ def _is_any_argument_addressed(revision: Revision) -> bool:
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     """List what else the agent says, by heading; every text is untrusted."""
-    claims = [("Expected result", revision.expected_outcome)]
+    claims = [*_list_tool_claims(revision)]
+    claims.append(("Expected result", revision.expected_outcome))
     claims.append(("Undo", revision.reversal))
     for other in revision.alternatives:
         action = str(other.get("action", ""))
@@ -433,6 +461,17 @@ def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str,
     if revision.uncertain:
         claims.append(("Certainty", "Says it is unsure"))
     return [(heading, text) for heading, text in claims if text]
+
+
+def _list_tool_claims(revision: Revision) -> Iterator[tuple[str, str]]:
+    """What the agent says of a tool that the policy does not declare."""
+    if revision.tool is None:
+        return
+    described = tools.load_description(revision.tool)
+    yield "Describes the tool", described.text
+    yield "Says it takes", tool_descriptions.describe_arguments(described.schema)
+    if described.problem:
+        yield "Its schema", f"Not kept: {described.problem}."
 
 
 def _format_members(members: Mapping[str, Any]) -> str:
@@ -466,17 +505,24 @@ def list_evidence(revision: Revision) -> list[EvidenceItem]:
 def _build_evidence_item(item: Mapping[str, Any]) -> EvidenceItem:
     text = str(item.get("text", ""))
     shown, note = _strip_html(text)
+    file = evidence_files.parse_file(item)
     return EvidenceItem(
         kind=str(item.get("kind", "item")),
         source=str(item.get("source", "")),
         at=str(item.get("at", "")),
         text=shown,
         withheld=_describe_withheld(item),
-        size=int(item.get("size", len(text.encode()))),
-        redactions=redaction.count_chips(text),
-        digest=str(item.get("digest", ""))[:13].removeprefix("sha256:"),
+        size=file.size if file else int(item.get("size", len(text.encode()))),
+        redactions=redaction.count_chips([text, *(file.texts if file else [])]),
+        digest=_find_digest(item)[:13].removeprefix("sha256:"),
         note=note,
+        file=file,
     )
+
+
+def _find_digest(item: Mapping[str, Any]) -> str:
+    file = item.get("file") or {}
+    return str(file.get("sha256", item.get("digest", "")))
 
 
 def _strip_html(text: str) -> tuple[str, str]:
@@ -492,6 +538,8 @@ def _strip_html(text: str) -> tuple[str, str]:
 
 
 def _describe_withheld(item: Mapping[str, Any]) -> str:
+    if days := item.get("removed_after"):
+        return format_removal("Text", days)
     if item.get("unchecked"):
         return redaction.UNCHECKED_TEXT
     return "" if "text" in item else "Not shown to you."

@@ -1,17 +1,19 @@
-"""Records what a person has seen: revealed sensitive values and announced effects.
+"""Records what a person has seen: revealed values and files, and announced effects.
 
-A value that the schema marks sensitive is shown once, to one person, who gives a
-reason; the log records the argument and never its value. For announced effects it
-records that people have seen them, or that they were near misses. That changes no
-effect; near misses show which class of effects needs attention.
+A value that the schema marks sensitive, and a file as it was sent, is shown once, to
+one person, who gives a reason; the log records which one and never its content. For
+announced effects it records that people have seen them, or that they were near misses.
+That changes no effect; near misses show which class of effects needs attention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.core import signing
 from django.db.models import TextChoices
 
 from journal import clock, log
@@ -22,7 +24,6 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
-from reviews.permissions import Permission
 from reviews.presenters.arguments import (
     Leaf,
     build_cell,
@@ -31,6 +32,9 @@ from reviews.presenters.arguments import (
     format_label,
     is_path_within,
 )
+from reviews.roles import Permission
+
+from . import files
 
 
 class RevealReason(TextChoices):
@@ -81,6 +85,104 @@ def reveal_argument(
     *Raises* NotPermitted, ReasonMissing for a missing or unknown reason, and NotFound
     for an argument that is not sensitive.
     """
+    _check_may_reveal(person, reason_code, reason)
+    request = _load_request(request_id)
+    version = request.sealed
+    definition = tools.load_definition(version.revision.known_tool)
+    if name not in definition.sensitive:  # guard: reveal-sensitive
+        raise NotFound
+    leaves = _list_leaves(version, name)
+    _log_reveal(request, person, {"argument": name}, reason_code, reason)
+    return [
+        RevealedValue(
+            format_label(leaf.path, definition.labels), build_cell(leaf.value).text
+        )
+        for leaf in leaves
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenFile:
+    """A file of the evidence, which a person sees as it was sent by a reveal only."""
+
+    name: str  # what a form sends back
+    label: str  # in our words: the file's own name is untrusted
+    sha256: str
+
+
+def list_hidden_files(version: RequestVersion) -> list[HiddenFile]:
+    """The files of this version, in the order of its evidence."""
+    return [
+        HiddenFile(f"file:{file['sha256']}", f"the file of evidence {number}", sha256)
+        for number, item in enumerate(version.revision.evidence, 1)
+        if (file := item.get("file")) and (sha256 := file["sha256"])
+    ]
+
+
+def has_hidden_values(version: RequestVersion) -> bool:
+    """Whether there is anything that a person may reveal."""
+    return bool(list_hidden_arguments(version) or list_hidden_files(version))
+
+
+@operation(logs="value.revealed", after="the file, for the page")
+def reveal_file(
+    *, request_id: str, person: Person, name: str, reason_code: str, reason: str
+) -> RevealedFile:
+    """Return a pass to one file as it was sent. The log record is committed before
+    that.
+
+    *Raises* NotPermitted, ReasonMissing for a missing or unknown reason, and NotFound
+    for a file that the request does not show.
+    """
+    _check_may_reveal(person, reason_code, reason)
+    request = _load_request(request_id)
+    hidden = {file.name: file for file in list_hidden_files(request.sealed)}
+    if name not in hidden:  # guard: reveal-own-file
+        raise NotFound
+    sha256 = hidden[name].sha256
+    file = files.find_file(request.proposal.agent, sha256)
+    if file is None or file.erased_at is not None:
+        raise NotFound
+    _log_reveal(request, person, {"file": sha256}, reason_code, reason)
+    return RevealedFile(
+        sha256=sha256,
+        size=file.size,
+        pictures=range(1, file.pictures.count() + 1),
+        table=files.load_table(file),
+        token=signing.dumps(_build_pass(person, request_id, sha256), salt=PASS_SALT),
+    )
+
+
+PASS_SALT = "evidence.file"  # noqa: S105 - no secret
+PASS_SECONDS = 90  # as long as a page shows what was revealed, and time to fetch it
+
+
+@dataclass(frozen=True, slots=True)
+class RevealedFile:
+    """What a person sees of a revealed file. The table's cells are untrusted. `token`
+    opens the pictures and the file itself for `PASS_SECONDS`."""
+
+    sha256: str
+    size: int
+    pictures: range
+    table: Mapping[str, Any] | None
+    token: str
+
+
+def has_pass(token: str, person: Person, request_id: str, sha256: str) -> bool:
+    """Whether this person revealed this file of this request a moment ago."""
+    try:
+        given = signing.loads(token, salt=PASS_SALT, max_age=PASS_SECONDS)
+    except signing.BadSignature:
+        return False
+    return bool(given == _build_pass(person, request_id, sha256))
+
+
+def _build_pass(person: Person, request_id: str, sha256: str) -> list[str]:
+    return [person.public_id, request_id, sha256]
+
+
+def _check_may_reveal(person: Person, reason_code: str, reason: str) -> None:
     permissions.check_permission(person, Permission.REVEAL)
     if reason_code not in set(RevealReason):
         raise ReasonMissing("Choose why you need to see it. Nothing was revealed.")
@@ -89,27 +191,28 @@ def reveal_argument(
             "Enter why you need to see it. Nothing was revealed.",
             errors=[build_field_error("reason", "Enter why you need to see it.")],
         )
+
+
+def _load_request(request_id: str) -> ApprovalRequest:
     requests = ApprovalRequest.with_canaries.select_related("proposal")
-    request = requests.get(pk=request_id)
-    version = request.sealed
-    definition = tools.load_definition(version.revision.known_tool)
-    if name not in definition.sensitive:  # guard: reveal-sensitive
-        raise NotFound
-    leaves = _list_leaves(version, name)
+    return requests.get(pk=request_id)
+
+
+def _log_reveal(
+    request: ApprovalRequest,
+    person: Person,
+    what: Mapping[str, str],
+    reason_code: str,
+    reason: str,
+) -> None:
     log.append(
         "value.revealed",
         actor=build_actor(person),
         at=clock.now(),
-        data={"argument": name, "reason_code": reason_code},
+        data={**what, "reason_code": reason_code},
         private={"reason": reason},
         **transitions.request.context(request),
     )
-    return [
-        RevealedValue(
-            format_label(leaf.path, definition.labels), build_cell(leaf.value).text
-        )
-        for leaf in leaves
-    ]
 
 
 def _list_leaves(version: RequestVersion, name: str) -> list[Leaf]:

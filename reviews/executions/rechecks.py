@@ -261,7 +261,7 @@ def _find_tool_change(
     destination must stay as decided: an effect elsewhere is another effect."""
     revision = execution.grant.revision
     proposed = revision.known_tool
-    current = tools.find_current_tool(proposed.name, policy)
+    current = tools.find_successor(proposed, policy)
     if current is None:
         return Refusal("tool_changed", "The tool is no longer registered.")
     if any(
@@ -306,7 +306,7 @@ def _reread_state(
     needs facts that the stored reading lacks; None where it does not."""
     if policy is None or not is_reading_incomplete(revision, policy):
         return None
-    current = tools.find_current_tool(revision.known_tool.name, policy)
+    current = tools.find_successor(revision.known_tool, policy)
     if current is None:
         return None
     asker = readings.build_asker(revision.proposal)
@@ -344,7 +344,11 @@ def _find_shortfall(
     was = Evaluation.from_json(revision.evaluation)
     if (asked.steps, asked.queue, asked.step_up) == (was.steps, was.queue, was.step_up):
         return None
-    enough = approvers.has_enough_votes(votes, asked)
+    # A person may have moved it: where the policy chooses the same queue as before, the
+    # people of the queue that it was moved to decide.
+    moved = asked.queue == was.queue
+    queue = ballot.request.queue.name if moved else asked.queue
+    enough = approvers.has_enough_votes(votes, asked, queue=queue)
     # guard: tightened-votes
     return None if enough else _build_tightened_refusal(revision, asked)
 
@@ -483,8 +487,8 @@ def _find_verifier_refusal(
     request = facts.ballot.request if facts.ballot else None
     revision = execution.grant.revision
     given = _compute_decided_tier(execution, request)
-    queue = request.queue.name if request else revision.evaluation["queue"]
-    asked = verifiers.list_verifiers(definition, queue, facts.state.policy)
+    queues = [revision.evaluation["queue"], *([request.queue.name] if request else ())]
+    asked = verifiers.list_verifiers(definition, queues, facts.state.policy)
     if not asked:
         return None
     sealed = {

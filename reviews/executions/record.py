@@ -15,8 +15,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
-
 from journal import canonical, clock, encryption, failpoints, log, writes
 from journal.errors import StaleFence
 from journal.operations import operation
@@ -147,9 +145,7 @@ def build_result_columns(
     blob, grant = canonical.encode(result), execution.grant
     redactor = load_redactor_of(grant.proposal, grant.revision)
     return {
-        "result": encryption.encrypt_value(
-            settings.COUNTERSEAL.data_key, blob, execution.pk.encode()
-        ),
+        "result": encryption.encrypt_stored(blob, execution.pk.encode()),
         "result_shown": redactor.foreign(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
     }
@@ -159,9 +155,7 @@ def decrypt_result(execution: Execution) -> dict[str, Any] | None:
     """The whole result, for the agent that asked for the effect; None without one."""
     if execution.result is None:
         return None
-    blob = encryption.decrypt_value(
-        settings.COUNTERSEAL.data_key, bytes(execution.result), execution.pk.encode()
-    )
+    blob = encryption.decrypt_stored(execution.result, execution.pk.encode())
     value: dict[str, Any] = canonical.parse(blob)
     return value
 

@@ -3,6 +3,7 @@ reports what became of the effect."""
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from journal.errors import (
     PreconditionFailed,
     StaleFence,
     ToolChanged,
+    Unavailable,
 )
 from reviews.choices import ExecutionStatus
 from reviews.grants import tokens, uncertain
@@ -30,6 +32,7 @@ from .claims import Claim
 from .rechecks import Refusal
 
 NOT_DUE = "This execution cannot be retried yet. Nothing was done. Try again later."
+RETRY_AFTER_S = 5
 TAKEN_BACK = "This permit was revoked before the action ran. Nothing was done."
 LOOK_UP_FAILED = Refusal(
     "look_up_failed",
@@ -122,6 +125,8 @@ def _refusal_to_error(refusal: Refusal) -> DomainError:
         return GrantExpired()
     if refusal.code == "tool_changed":
         return ToolChanged(refusal.detail)
+    if refusal.code == run.UNWRITTEN.code:
+        return _build_unwritten_error(RETRY_AFTER_S)
     return PreconditionFailed(refusal.detail or TAKEN_BACK, reason=refusal.code)
 
 
@@ -137,10 +142,18 @@ def _build_redeem_error(execution_id: str) -> DomainError:
     return _build_not_due_error(execution) if queued else GrantSpent()
 
 
-def _build_not_due_error(execution: Execution) -> Conflict:
-    begins = execution.grant.not_before
-    if begins is None or begins <= clock.now():
-        return Conflict(NOT_DUE)
+def _build_unwritten_error(seconds: int) -> Unavailable:
+    detail = f"{run.UNWRITTEN.detail} Nothing was handed out. Ask again shortly."
+    return Unavailable(detail, retry_after=seconds)
+
+
+def _build_not_due_error(execution: Execution) -> DomainError:
+    begins, now = execution.grant.not_before, clock.now()
+    if begins is None or begins <= now:
+        seconds = max(math.ceil((execution.due_at - now).total_seconds()), 1)
+        if execution.code == run.UNWRITTEN.code:
+            return _build_unwritten_error(seconds)
+        return Conflict(NOT_DUE, retry_after=seconds)
     return Conflict(
         f"The approval holds from {format_time(begins)}. Nothing was done. Redeem the "
         "grant then.",

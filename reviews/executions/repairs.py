@@ -16,6 +16,7 @@ from django.db import IntegrityError
 from journal import canonical, clock, log, sweeps
 from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
 from journal.operations import operation
+from policies import solo
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
@@ -28,7 +29,7 @@ from reviews.choices import (
 )
 from reviews.grants import uncertain
 from reviews.models import Execution, Repair
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from . import finish
 from .rechecks import Refusal
@@ -204,6 +205,7 @@ def create_repair(
     canonical.check_shown(shown, parts, "Nothing was proposed.")  # guard: values-shown
     repair.reason, repair.proposed_by = reason, person.public_id
     repair.proposed_at, repair.lapses_at = now, now + CONFIRMATION_PERIOD
+    repair.solo = solo.is_solo()
     try:
         transitions.repair.create(
             repair,
@@ -251,7 +253,8 @@ def check_may_confirm(person: Person, repair: Repair) -> None:
     """Check that this person may confirm it; nobody confirms their own proposal.
     Raises NotPermitted."""
     permissions.check_permission(person, Permission.CONFIRM_REPAIR)
-    if repair.proposed_by == person.public_id:  # guard: own-repair
+    # guard: own-repair
+    if repair.proposed_by == person.public_id and not (repair.solo and solo.is_solo()):
         raise NotPermitted("You proposed this, so someone else must confirm it.")
 
 

@@ -23,6 +23,14 @@ from .claims import Claim
 from .rechecks import Refusal
 from .record import record_late_report, record_outcome, record_refusal
 
+# The disk of this host says nothing about the action: another host can take it.
+UNWRITTEN = Refusal(
+    "unwritten",
+    "This host cannot write its note of it.",
+    retryable=True,
+    costs_attempt=False,
+)
+
 
 def look_up_earlier_attempts(claim: Claim) -> EffectOutcome | None:
     """Ask the service what earlier attempts did. None when no earlier attempt can have
@@ -139,7 +147,7 @@ def try_record_outside(execution: Execution) -> Refusal | None:
         leases.record_outside_database(execution)
     except OSError as error:
         logger.error("epoch.not_written", error=str(error))
-        return Refusal("unwritten", "This host cannot write its note of it.", True)
+        return UNWRITTEN
     return None
 
 

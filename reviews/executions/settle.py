@@ -17,6 +17,7 @@ from reviews.choices import SETTLED_BY_PERSON, ExecutionStatus
 from reviews.governance import ruling
 from reviews.grants import sequence
 from reviews.models import Execution, LateReport
+from reviews.roles import Permission
 
 from . import claims, rechecks
 
@@ -41,7 +42,7 @@ def settle_unknown(
     """Settle an unknown outcome by a person's word, with their reason. `shown` is the
     `canonical.format_shown` of what the person read; empty without a page. Raises
     NotFound, NotPermitted, TextMissing, Conflict."""
-    permissions.check_permission(person, permissions.Permission.SETTLE_UNKNOWN)
+    permissions.check_permission(person, Permission.SETTLE_UNKNOWN)
     if not reason.strip():
         raise TextMissing(errors=[{"path": "reason", "message": "say how you know"}])
     execution = locks.lock_execution(execution_id)

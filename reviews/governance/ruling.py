@@ -24,7 +24,8 @@ from policies.documents import ArgumentPath, Document, ToolDefinition
 from policies.evaluation import Evaluation
 from policies.facts import RevisionInputs, Windows
 from policies.models import PolicyVersion, Tool
-from policies.money import Money
+from policies.money import InvalidMoney, Money
+from policies.tool_descriptions import NOTHING_SAID, ToolDescription
 from reviews.models import Revision
 from reviews.presenters import Presentation, present_effect
 from reviews.presenters.shapes import RiskIndicator
@@ -54,6 +55,10 @@ class ProposedAction:
     claimed: Sequence[str] = ()
     # What the claims did to the people of the queue, where that is known already.
     narrowed: Mapping[str, int] = field(default_factory=dict)
+    # What the agent says of a tool that the policy does not declare.
+    described: ToolDescription = NOTHING_SAID
+    # What an edited action was before the edit: the tool of an earlier revision.
+    earlier_tool: Tool | None = None
     agent_version: str = ""  # from the registry; not part of the canonical form
     # The canonical form by the version of the tool, so that it is built once.
     _forms: dict[int, bytes] = field(
@@ -114,9 +119,9 @@ def govern(
     no locks. `policy` is the active one, and `sums` its sums, where the caller has just
     read them. Raises InvalidArgs with the paths of the wrong arguments."""
     policy = policy or active.find_active_policy()
-    tool = tools.find_current_tool(action.tool, policy) if policy else None
+    tool = find_tool(action, policy, firmly=firmly) if policy else None
     if policy is None or tool is None:
-        return Ruling(_build_no_tool_evaluation(policy), policy=policy)
+        return Ruling(_build_no_tool_evaluation(policy, action), policy=policy)
     definition = tools.load_definition(tool)
     if problems := tools.list_argument_errors(tool, action.args):
         raise InvalidArgs(errors=problems)
@@ -157,6 +162,19 @@ def govern(
     )
 
 
+def find_tool(
+    action: ProposedAction, policy: PolicyVersion, *, firmly: bool = False
+) -> Tool | None:
+    """The tool that the policy declares, or the one that stands for an unknown tool
+    whose calls it holds. Only `firmly` adds one of a call that nobody made before."""
+    if action.earlier_tool is not None:
+        return tools.find_successor(action.earlier_tool, policy)
+    declared = tools.find_current_tool(action.tool, policy)
+    return declared or tools.find_undeclared_tool(
+        action.tool, action.args, policy, described=action.described, add=firmly
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class KnownSums:
     """The sums of other proposals that count for an action under a policy, read under
@@ -177,6 +195,23 @@ def lock_action_sums(
     document, inputs = active.load_document(policy), _action_to_inputs(action, tool)
     policies_locks.lock_measures(policies_facts.list_measures(document, inputs))
     return policies_facts.build_window_values(document, inputs)
+
+
+def sum_moved_money(
+    action: ProposedAction, policy: PolicyVersion | None
+) -> Mapping[str, int]:
+    """The minor units that the action moves of each currency under a policy. Empty for
+    arguments that `govern` refuses."""
+    tool = tools.find_current_tool(action.tool, policy) if policy else None
+    if tool is None:
+        return {}
+    definition = tools.load_definition(tool)
+    try:
+        return policies_facts.sum_moved_money(
+            definition, _action_to_inputs(action, tool)
+        )
+    except InvalidMoney:
+        return {}
 
 
 def record_observations(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
@@ -201,9 +236,7 @@ def reevaluate_revision(
     changed since the proposal, the facts are converted to its definitions, so that a
     more permissive policy never refuses because a fact was renamed. `reading` is a new
     answer of the tool's reader, needed when `is_reading_incomplete` says so."""
-    current = (
-        tools.find_current_tool(revision.known_tool.name, policy) if policy else None
-    )
+    current = tools.find_successor(revision.known_tool, policy)
     if policy is None or current is None:
         return _build_no_tool_evaluation(policy)
     document, definition = active.load_document(policy), tools.load_definition(current)
@@ -219,8 +252,12 @@ def reevaluate_under_draft(
     """Evaluate a policy that is not active, whose tools are not stored, with the facts
     known at proposal time. None where it lacks the tool, or the tool takes other
     arguments."""
-    document = active.load_document(draft)
-    definition = document.tools.get(revision.known_tool.name)
+    document, before = active.load_document(draft), revision.known_tool
+    definition = document.tools.get(before.name)
+    held = document.held_unknown
+    if definition is None and held and held.hold == before.queue.name:
+        own = tools.load_definition(before)
+        definition = own if own.is_undeclared else None
     if definition is None or not definition.validator.is_valid(revision.args):
         return None
     data = active.to_plain_data(definition)
@@ -235,9 +272,7 @@ def reevaluate_under_draft(
 def is_reading_incomplete(revision: Revision, policy: PolicyVersion | None) -> bool:
     """Whether `policy` declares keys or facts that were not read at proposal time. Then
     the tool's reader has to be called again before `reevaluate_revision`."""
-    current = (
-        tools.find_current_tool(revision.known_tool.name, policy) if policy else None
-    )
+    current = tools.find_successor(revision.known_tool, policy)
     if current is None or not revision.facts:
         return False
     definition = tools.load_definition(current)
@@ -320,7 +355,7 @@ def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluati
 def _revision_to_inputs(
     revision: Revision, policy: PolicyVersion
 ) -> RevisionInputs | None:
-    tool = tools.find_current_tool(revision.known_tool.name, policy)
+    tool = tools.find_successor(revision.known_tool, policy)
     if tool is None:
         return None
     facts = revision.facts
@@ -338,14 +373,20 @@ def _revision_to_inputs(
     )
 
 
-def _build_no_tool_evaluation(policy: PolicyVersion | None) -> Evaluation:
+def _build_no_tool_evaluation(
+    policy: PolicyVersion | None, action: ProposedAction | None = None
+) -> Evaluation:
     if policy is None:
         return policies_evaluation.build_blocked_evaluation(
             "policy.none", "No policy is active."
         )
-    return policies_evaluation.build_blocked_evaluation(
-        "tool.unknown", "This tool is not registered."
-    )
+    text = "This tool is not registered."
+    if action and not action.earlier_tool and active.load_document(policy).held_unknown:
+        text += (
+            " Its calls have too many different forms to be held: an administrator"
+            " must declare it."
+        )
+    return policies_evaluation.build_blocked_evaluation("tool.unknown", text)
 
 
 def _apply_risk_ceiling(evaluation: Evaluation, ceiling: Risk) -> Evaluation:

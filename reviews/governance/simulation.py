@@ -1,5 +1,4 @@
-"""Simulation: what a policy document would say about given calls, without a database,
-and what a draft would mean for the requests that wait.
+"""Simulation: what a policy document would say about given calls, without a database.
 
 Sums and counts of given calls cover only these calls, in their order.
 """
@@ -13,23 +12,16 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
-
 from journal import canonical, clock
 from journal.errors import DomainError
-from policies import amounts, evaluation, facts
+from policies import amounts, evaluation, facts, undeclared_tools
 from policies.choices import Tier
 from policies.documents import Document, ToolDefinition
-from policies.evaluation import Evaluation
 from policies.facts import RevisionInputs
-from policies.models import PolicyVersion, Tool
+from policies.models import Tool
 from policies.money import WHOLE, Money
 from policies.schemas import list_errors
-from reviews.choices import RequestStatus
-from reviews.models import RequestVersion
 from reviews.presenters import present_effect
-
-from .ruling import reevaluate_under_draft
 
 CALL_FIELDS = {
     "tool",
@@ -135,6 +127,9 @@ def _simulate_call(
 ) -> SimulationResult:
     name = str(call.get("tool", ""))
     definition = document.tools.get(name)
+    held, args = document.held_unknown, call["args"]
+    if definition is None and held and undeclared_tools.can_hold(name, args):
+        definition = undeclared_tools.build_definition(name, args, held)
     if definition is None:
         return SimulationResult(number, name, Tier.BLOCK, rules=("tool.unknown",))
     gathered, own = _collect_checked_facts(document, definition, call, memory, now)
@@ -245,54 +240,6 @@ def _add_to_totals(own: Iterable[MeasureWeight], memory: RunningTotals) -> None:
         memory.counts[weight.measure, weight.key] += 1
         if weight.is_sum:
             memory.sums[weight.of] += weight.amount.minor
-
-
-MOST_WAITING = 500  # requests that the effects of a draft are computed for
-
-
-@dataclass(frozen=True, slots=True)
-class DraftEffects:
-    """What a draft would mean for the requests that wait now: how many need more, how
-    many need less, and how many could not run any more. `waiting` are all of them,
-    `judged` those that were looked at."""
-
-    waiting: int
-    judged: int
-    more: int
-    less: int
-    gone: int
-
-
-def compute_draft_effects(draft: PolicyVersion, *, now: datetime) -> DraftEffects:
-    """Judge the waiting requests, the oldest first, by a policy that is not active. The
-    facts are those of their proposals."""
-    rows = RequestVersion.objects.filter(
-        number=F("request__version"),
-        request__status=RequestStatus.PENDING,
-        request__canary=False,
-    )
-    counts: Counter[str] = Counter()
-    related = rows.select_related("request", "revision__tool", "revision__policy")
-    judged = list(related.order_by("request__opened_at", "pk")[:MOST_WAITING])
-    for version in judged:
-        asked = reevaluate_under_draft(version.revision, draft, now=now)
-        counts[_compare_authority(version, asked)] += 1
-    return DraftEffects(
-        rows.count(), len(judged), counts["more"], counts["less"], counts["gone"]
-    )
-
-
-def _compare_authority(version: RequestVersion, asked: Evaluation | None) -> str:
-    if asked is None or asked.tier is Tier.BLOCK:
-        return "gone"
-    people = sum(step.required for step in asked.steps)
-    was = Evaluation.from_json(version.revision.evaluation)
-    before = sum(step.required for step in was.steps)
-    proof = asked.step_up and not was.step_up
-    tier = Tier(version.tier)
-    if asked.tier.rank > tier.rank or people > before or proof:
-        return "more"
-    return "less" if asked.tier.rank < tier.rank or people < before else "same"
 
 
 def format_lines(trials: Iterable[SimulationResult]) -> Iterator[str]:

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from journal.prepared_queries import Parameter, PreparedQuery
+from policies import solo, staffing
 from policies.choices import Role
 from policies.documents import StepSpec
-from policies.models import Person, QueueGroupPermission, QueueUserPermission
+from policies.models import Admission, Person
 from policies.staffing import Shortage, Staff
 from reviews import permissions, quorum
 from reviews.choices import RequestStatus, Scope
@@ -40,7 +41,8 @@ class Voter:
 
 def list_voters(queue_id: int) -> list[Voter]:
     """Everybody who may decide in this queue now, sorted by name; one query."""
-    people: list[Any] = _VOTERS.fetch_all(queue=queue_id)
+    separate = [role.value for role in staffing.separate_roles()]
+    people: list[Any] = _VOTERS.fetch_all(queue=queue_id, separate=separate)
     return [
         Voter(
             person,
@@ -57,18 +59,13 @@ def _select_voters() -> QuerySet[Person]:
     stopped = Stop.objects.filter(
         scope=Scope.REVIEWER, key=OuterRef("public_id"), lifted_at__isnull=True
     )
-    here = {
-        "content_object_id": Parameter("queue"),
-        "permission__codename": "decide",
-    }
-    own_permissions = QueueUserPermission.objects.filter(user=OuterRef("pk"), **here)
-    group_permissions = QueueGroupPermission.objects.filter(
-        group__user=OuterRef("pk"), **here
+    admitted = Admission.objects.filter(
+        person=OuterRef("pk"), queue_id=Parameter("queue")
     )
     rows = Person.objects.filter(
-        Q(Exists(own_permissions)) | Q(Exists(group_permissions)),
+        Exists(admitted),
         Exists(held.filter(group__name__in=decide)),
-        ~Exists(held.filter(group__name__in=permissions.NEVER_DECIDE)),
+        ~Exists(held.filter(group__name__any=Parameter("separate"))),
         ~Exists(stopped),
         is_active=True,
     ).annotate(supervises=Exists(held.filter(group__name=Role.SUPERVISOR)))
@@ -149,12 +146,14 @@ def find_shortage_without(
     *,
     without: str,
 ) -> Shortage | None:
-    """Which people these steps would lack without the person `without` (a public id).
-    People who filled a completed step are left out as well. None when enough are
-    left."""
+    """Which people these steps would lack without the person `without` (a public id;
+    in solo mode they count all the same). People who filled a completed step are left
+    out as well. None when enough are left."""
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
-    out = _collect_excluded_ids(request, version) | complete | {without}
+    out = _collect_excluded_ids(request, version) | complete
+    if not solo.is_solo():
+        out.add(without)
     return _compute_shortage(steps, (), _list_eligible_for(version, people, out))
 
 

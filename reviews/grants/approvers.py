@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from journal import encryption
 from journal.encryption import is_sealed, seal_content
 from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
 from journal.statements import Row, Statement
@@ -321,6 +322,14 @@ def has_unrecorded_vote(ballot: Ballot) -> bool:
     return not all(_is_recorded(vote, ballot) for vote in ballot.votes)
 
 
+def is_sealed_by(vote: Decision, ballot: Ballot, key: bytes) -> bool:
+    """Whether the seal of this vote needs this data key."""
+    version, reviewer = ballot.versions.get(vote.version), vote.reviewer.public_id
+    return version is not None and encryption.is_sealed_by(
+        _build_vote_content(vote, reviewer, version), vote.seal, key
+    )
+
+
 def _is_recorded(vote: Decision, ballot: Ballot) -> bool:
     version, reviewer = ballot.versions.get(vote.version), vote.reviewer.public_id
     if version is None:
@@ -409,7 +418,7 @@ def are_approvers_valid(
             and quorum.can_fill_step(role, vote.place or role)
             and request.queue_id in permissions.queues_of(person)
             and not _is_revoked(vote)
-            and person.public_id not in request.barred
+            and not _list_voices(person, request.queue_id) & {*request.barred}
             and not permissions.is_above_ceiling(
                 person, revision.amount_minor, revision.currency
             )
@@ -417,6 +426,11 @@ def are_approvers_valid(
         if not valid:  # guard: approver-valid
             return False
     return True
+
+
+def _list_voices(person: Person, queue: int) -> frozenset[str]:
+    """The public ids of the person and of those for whom they stand in."""
+    return permissions.list_represented(person, queue) | {person.public_id}
 
 
 def _is_revoked(vote: ApproverVote) -> bool:
@@ -429,12 +443,15 @@ def _is_revoked(vote: ApproverVote) -> bool:
     )
 
 
-def has_enough_votes(given: Sequence[ApproverVote], asked: Evaluation) -> bool:
-    """Whether these votes satisfy what the policy demands now."""
+def has_enough_votes(
+    given: Sequence[ApproverVote], asked: Evaluation, *, queue: str
+) -> bool:
+    """Whether these votes satisfy what the policy demands now, given by people of the
+    queue with this name."""
     return (
         can_fill_steps(given, asked.steps)
         and (not asked.step_up or all(vote.proved for vote in given))
-        and all(_is_admitted(vote.person, asked.queue) for vote in given)
+        and all(_is_admitted(vote.person, queue) for vote in given)
     )
 
 

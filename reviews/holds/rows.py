@@ -7,7 +7,7 @@ else can decide; a decision after a broken hold is flagged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -210,6 +210,32 @@ def free_hold_of_person(
     hold = locks.lock_hold(request.pk)
     if hold is not None and hold.holder_id == person.pk:
         free_hold(hold, "hold.released", build_actor(person), now)
+
+
+def free_from_outsiders(
+    request: ApprovalRequest,
+    serving: Collection[str],
+    actor: log.Actor,
+    now: datetime,
+    data: Mapping[str, Any],
+) -> None:
+    """Free the request if nobody of `serving` (public ids) holds it, end an offer to
+    anybody else, and forget who else asked to be told. The caller holds the request's
+    lock. `data` is for the log record."""
+    hold = locks.lock_hold(request.pk)
+    if hold is None:
+        return
+    waiting = [person for person in hold.asked_by if person in serving]
+    if waiting != hold.asked_by:
+        hold.asked_by = waiting
+        hold.save(update_fields=["asked_by"])
+    if hold.holder is not None and hold.holder.public_id not in serving:
+        free_hold(hold, "hold.released", actor, now, data)
+    elif hold.offered_to is not None and hold.offered_to.public_id not in serving:
+        to = {"to": hold.offered_to.public_id}
+        log_hold_event(request, "hold.offer_withdrawn", actor, now, to)
+        Hold.objects.filter(pk=hold.pk).update(offered_to=None)
+        notify.announce(request.proposal_id)
 
 
 def clear_decided_holds(held: Iterable[tuple[Hold | None, ApprovalRequest]]) -> None:

@@ -439,6 +439,7 @@ class Migration(migrations.Migration):
                 ('settled_by', models.CharField(blank=True, max_length=40)),
                 ('settled_at', models.DateTimeField(null=True)),
                 ('answer', models.TextField(blank=True)),
+                ('solo', models.BooleanField(db_default=False, default=False)),
             ],
         ),
         migrations.CreateModel(
@@ -930,7 +931,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='repair',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'applied'), _negated=True), models.Q(models.Q(('settled_by', ''), _negated=True), models.Q(('settled_by', models.F('proposed_by')), _negated=True)), _connector='OR'), name='repair_two_people'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'applied'), _negated=True), models.Q(models.Q(('settled_by', ''), _negated=True), models.Q(('solo', True), models.Q(('settled_by', models.F('proposed_by')), _negated=True), _connector='OR')), _connector='OR'), name='repair_two_people'),
         ),
         migrations.AddField(
             model_name='requestversion',

@@ -100,12 +100,14 @@ OTHER_VERSION = """NEW.version = OLD.version
     AND (NEW.action_hash, NEW.tier, NEW.queue_id)
         IS DISTINCT FROM (OLD.action_hash, OLD.tier, OLD.queue_id)"""
 
-# Whoever ends a stop leaves a record of it, in the same transaction.
+# Whoever ends a stop leaves a record of it, in the same transaction. An earlier period
+# may have records of a transaction of another server with the same id.
 LIFT_LOGGED = """
 CREATE FUNCTION reviews_stop_lift_logged() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM journal_logrecord AS record
-               WHERE record.xid = pg_current_xact_id()
+               WHERE record.id >= journal_period_start()
+                   AND record.xid = pg_current_xact_id()
                    AND record.kind IN ('stop.lifted', 'stop.tightened')
                    AND record.actor_id = NEW.lifted_by)
     THEN RETURN NULL; END IF;

@@ -18,10 +18,13 @@ from .desk import (
     MetricDay,
     MetricRollup,
     Note,
+    QueuePreset,
 )
+from .evidence import EvidenceFile, EvidencePicture
 from .executions import Execution, Grant, LookUp
 from .on_call import DrillSighting, NotificationDrill, OnCallShift
 from .people import (
+    AuthorityChange,
     Notice,
     PersonalToken,
     Preferences,
@@ -31,6 +34,7 @@ from .people import (
 )
 from .practice import Practice, PracticeEnding, PracticeItem
 from .proposals import Proposal, Revision, StateReading
+from .questions import Question
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
 from .stops import Incident, Stop
@@ -39,6 +43,7 @@ from .tracing import TraceExport
 __all__ = [
     "Alarm",
     "ApprovalRequest",
+    "AuthorityChange",
     "Batch",
     "BatchItem",
     "Canary",
@@ -48,6 +53,8 @@ __all__ = [
     "DefectChange",
     "Draft",
     "DrillSighting",
+    "EvidenceFile",
+    "EvidencePicture",
     "Execution",
     "Export",
     "ExportPart",
@@ -70,6 +77,8 @@ __all__ = [
     "Preferences",
     "Proposal",
     "PushSubscription",
+    "Question",
+    "QueuePreset",
     "Repair",
     "RequestVersion",
     "Reversal",

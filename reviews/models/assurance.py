@@ -13,14 +13,14 @@ from django.db.models import F, Q
 from policies.choices import Risk
 from reviews.choices import (
     CanaryEnding,
-    DefectChangeStatus,
+    ChangeStatus,
     DefectKind,
     RealismFlag,
     SampleCause,
     Verdict,
 )
 
-from .base import build_choice_check, build_choices, person_key
+from .base import build_choice_check, build_choices, build_settled_check, person_key
 from .proposals import Proposal
 from .requests import Decision
 
@@ -92,7 +92,7 @@ class DefectChange(models.Model):
     # How often the kind is planted, compared with others of weight 1; 0 is never.
     weight = models.PositiveSmallIntegerField()
     reason = models.TextField()
-    status = models.CharField(max_length=9, choices=build_choices(DefectChangeStatus))
+    status = models.CharField(max_length=9, choices=build_choices(ChangeStatus))
     asked_by = person_key(db_index=False)
     asked_at = models.DateTimeField()
     # The administrator who confirmed or refused it; null after a withdrawal or a lapse.
@@ -102,24 +102,9 @@ class DefectChange(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            build_choice_check("defect_change_status", "status", DefectChangeStatus),
+            build_choice_check("defect_change_status", "status", ChangeStatus),
             build_choice_check("defect_change_kind", "defect", DefectKind),
-            models.CheckConstraint(
-                name="defect_change_settled_paired",
-                condition=Q(
-                    status="proposed", settled_by__isnull=True, settled_at__isnull=True
-                )
-                | Q(
-                    status__in=["confirmed", "refused"],
-                    settled_by__isnull=False,
-                    settled_at__isnull=False,
-                )
-                | Q(
-                    status__in=["withdrawn", "lapsed"],
-                    settled_by__isnull=True,
-                    settled_at__isnull=False,
-                ),
-            ),
+            build_settled_check("defect_change_settled_paired"),
             models.CheckConstraint(
                 name="defect_change_second_person",
                 condition=Q(settled_by__isnull=True) | ~Q(settled_by=F("asked_by")),

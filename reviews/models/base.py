@@ -43,8 +43,29 @@ def new_dataset_id() -> str:
     return ids.new("d")
 
 
+def new_question_id() -> str:
+    return ids.new("q")
+
+
 def new_repair_id() -> str:
     return ids.new("f")
+
+
+def removed_after() -> models.PositiveIntegerField[int | None, int | None]:
+    """After how many days the retention rule removed what the row said; null while it
+    is there (reviews/text_removal.py)."""
+    return models.PositiveIntegerField(null=True)
+
+
+def format_removal(what: str, days: int | None) -> str:
+    """What stands in place of a text that the retention rule removed; the database
+    compares it with the days. Empty while the text is there."""
+    return f"{what} removed after {days} days by the retention rule." if days else ""
+
+
+def build_removal_index(name: str, at: str) -> models.Index:
+    """An index by age of the rows that still say something."""
+    return models.Index(fields=[at], name=name, condition=Q(removed_after__isnull=True))
 
 
 def build_choices(enum: type[Any]) -> list[tuple[str, str]]:
@@ -59,6 +80,25 @@ def build_choice_check(
     that bypass Django."""
     values = [item.value for item in enum]
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))
+
+
+def build_settled_check(name: str) -> models.CheckConstraint:
+    """A database check of a change that needs a second person: it is settled by nobody
+    while it waits, after a withdrawal and after a lapse."""
+    return models.CheckConstraint(
+        name=name,
+        condition=Q(status="proposed", settled_by__isnull=True, settled_at__isnull=True)
+        | Q(
+            status__in=["confirmed", "refused"],
+            settled_by__isnull=False,
+            settled_at__isnull=False,
+        )
+        | Q(
+            status__in=["withdrawn", "lapsed"],
+            settled_by__isnull=True,
+            settled_at__isnull=False,
+        ),
+    )
 
 
 @overload

@@ -13,14 +13,17 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from policies.models import Queue
 from reviews.choices import ExportStatus, LostHow, MessageKind, NoteKind
 
 from .base import (
     FileParts,
     build_choice_check,
     build_choices,
+    build_removal_index,
     new_export_id,
     person_key,
+    removed_after,
 )
 from .requests import ApprovalRequest
 
@@ -137,19 +140,41 @@ class Note(models.Model):
     kind = models.CharField(max_length=16, choices=build_choices(NoteKind))
     text = models.TextField()
     at = models.DateTimeField()
+    removed_after = removed_after()
 
     class Meta:
         constraints: ClassVar = [build_choice_check("note_kind", "kind", NoteKind)]
-        indexes: ClassVar = [models.Index(fields=["request", "at"], name="note_order")]
+        indexes: ClassVar = [
+            models.Index(fields=["request", "at"], name="note_order"),
+            build_removal_index("note_removable", "at"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.request_id}"
 
 
+class QueuePreset(models.Model):
+    """What the decision panel offers in one queue, as its administrator chose it. What
+    a verdict accepts stays the same for every queue."""
+
+    queue = models.OneToOneField(
+        Queue, on_delete=models.PROTECT, primary_key=True, related_name="preset"
+    )
+    # Codes by verdict, in their order; a verdict without a list offers all of its own.
+    reasons = models.JSONField(default=dict)
+    # Texts that a reviewer can put into the note.
+    texts = ArrayField(models.TextField(), default=list)
+    changed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"preset of {self.queue_id}"
+
+
 class Message(models.Model):
     """A question, an answer or guidance between people and the agent that proposed. A
     question or guidance opens a round of the request; an answer has the round of what
-    it answers. An agent's text is stored redacted. The row never changes."""
+    it answers. An agent's text is stored redacted. The row never changes, but
+    for the removal of an old text."""
 
     request = models.ForeignKey(
         ApprovalRequest,
@@ -165,6 +190,7 @@ class Message(models.Model):
     role = models.CharField(max_length=16, blank=True)
     text = models.TextField()
     at = models.DateTimeField()
+    removed_after = removed_after()
 
     class Meta:
         constraints: ClassVar = [
@@ -190,7 +216,8 @@ class Message(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["request", "at"], name="message_order")
+            models.Index(fields=["request", "at"], name="message_order"),
+            build_removal_index("message_removable", "at"),
         ]
 
     def __str__(self) -> str:

@@ -6,13 +6,17 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from policies.choices import Role
+from reviews.choices import AuthorityKind, ChangeStatus
+
 from .alarms import Alarm
-from .base import person_key
+from .base import build_choice_check, build_choices, build_settled_check, person_key
 from .executions import Execution
 from .on_call import NotificationDrill
+from .questions import Question
 from .requests import ApprovalRequest
 
 
@@ -29,6 +33,52 @@ class PersonalToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}…"
+
+
+class AuthorityChange(models.Model):
+    """What one administrator asks for a person and another one confirms, because it
+    widens what the person may do, or lets them in. Empty fields stay as they are."""
+
+    person = person_key("authority_changes", db_index=False)
+    kind = models.CharField(max_length=10, choices=build_choices(AuthorityKind))
+    role = models.CharField(max_length=20, blank=True, choices=build_choices(Role))
+    queues = models.JSONField(default=list)  # names, in addition to the present ones
+    # "500.00 USD", or "none" for any amount.
+    ceiling = models.CharField(max_length=40, blank=True)
+    email = models.CharField(max_length=254, blank=True)
+    reason = models.TextField()
+    status = models.CharField(max_length=9, choices=build_choices(ChangeStatus))
+    asked_by = person_key(db_index=False)
+    asked_at = models.DateTimeField()
+    # The administrator who confirmed or refused it; null after a withdrawal or a lapse.
+    settled_by = person_key(null=True, db_index=False)
+    settled_at = models.DateTimeField(null=True)
+    refusal = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            build_choice_check("authority_change_status", "status", ChangeStatus),
+            build_choice_check("authority_change_kind", "kind", AuthorityKind),
+            build_settled_check("authority_change_settled_paired"),
+            models.CheckConstraint(
+                name="authority_change_second_person",
+                condition=Q(settled_by__isnull=True)
+                | ~Q(settled_by=F("asked_by")) & ~Q(settled_by=F("person")),
+            ),
+            models.UniqueConstraint(
+                fields=["person"],
+                name="authority_change_one_open",
+                condition=Q(status="proposed"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["person", "-asked_at"], name="authority_change_of_person"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.person_id}"
 
 
 class Preferences(models.Model):
@@ -68,7 +118,7 @@ class SavedView(models.Model):
         return f"{self.page}: {self.name}"
 
 
-SUBJECTS = ("request", "execution", "alarm", "drill")  # of a notice
+SUBJECTS = ("request", "execution", "alarm", "drill", "question")  # of a notice
 
 
 def _build_subject_check() -> Q:
@@ -90,7 +140,7 @@ class Notice(models.Model):
     channel = models.CharField(max_length=32, default="email", db_default="email")
     # The place, as the policy names it; "" for a person or the channel's default.
     target = models.CharField(max_length=80, blank=True, default="", db_default="")
-    # Its subject: exactly one of the four.
+    # Its subject: exactly one of the five.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )
@@ -103,6 +153,13 @@ class Notice(models.Model):
     )
     drill = models.ForeignKey(  # `occasion` is the drill's id
         NotificationDrill,
+        null=True,
+        on_delete=models.CASCADE,
+        db_index=False,
+        related_name="notices",
+    )
+    question = models.ForeignKey(  # `occasion` is the question's id
+        Question,
         null=True,
         on_delete=models.CASCADE,
         db_index=False,
@@ -159,6 +216,11 @@ class Notice(models.Model):
                 fields=["drill"],
                 name="notice_of_drill",
                 condition=Q(drill__isnull=False),
+            ),
+            models.Index(
+                fields=["question"],
+                name="notice_of_question",
+                condition=Q(question__isnull=False),
             ),
         ]
 

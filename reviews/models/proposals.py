@@ -14,7 +14,14 @@ from policies import active
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Tool
 
-from .base import build_choice_check, build_choices, new_proposal_id
+from .base import (
+    build_choice_check,
+    build_choices,
+    build_removal_index,
+    format_removal,
+    new_proposal_id,
+    removed_after,
+)
 
 
 class RealProposals(models.Manager["Proposal"]):
@@ -108,7 +115,8 @@ class Proposal(models.Model):
 class Revision(models.Model):
     """An immutable version of a proposal: canonical bytes and their hash. Texts are
     stored redacted. `facts` are what the policy evaluated; the check before execution
-    uses them again."""
+    uses them again. Of an old action the retention rule removes the bytes, the texts
+    and the readings; the hash stays."""
 
     proposal = models.ForeignKey(
         Proposal, on_delete=models.PROTECT, related_name="revisions", db_index=False
@@ -142,6 +150,7 @@ class Revision(models.Model):
         PolicyVersion, null=True, on_delete=models.PROTECT, db_index=False
     )
     created_at = models.DateTimeField()
+    removed_after = removed_after()
 
     class Meta:
         constraints: ClassVar = [
@@ -151,6 +160,7 @@ class Revision(models.Model):
             build_choice_check("revision_tier", "tier", Tier),
             build_choice_check("revision_risk", "risk", Risk),
         ]
+        indexes: ClassVar = [build_removal_index("revision_removable", "created_at")]
 
     def __str__(self) -> str:
         return f"{self.proposal_id}.{self.number}"
@@ -166,6 +176,11 @@ class Revision(models.Model):
         if self.tool is None:
             raise LookupError(f"{self} names a tool that nobody registered.")
         return self.tool
+
+    @property
+    def removal(self) -> str:
+        """That the retention rule removed what the action was; empty if it did not."""
+        return format_removal("Arguments and texts", self.removed_after)
 
     @property
     def args(self) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Repair(models.Model):
     settled_by = models.CharField(max_length=40, blank=True)
     settled_at = models.DateTimeField(null=True)
     answer = models.TextField(blank=True)  # why it was refused
+    solo = models.BooleanField(db_default=False, default=False)  # proposed in solo mode
 
     class Meta:
         constraints: ClassVar = [
@@ -56,7 +57,8 @@ class Repair(models.Model):
             models.CheckConstraint(
                 name="repair_two_people",
                 condition=~Q(status="applied")
-                | ~Q(settled_by="") & ~Q(settled_by=models.F("proposed_by")),
+                | ~Q(settled_by="")
+                & (Q(solo=True) | ~Q(settled_by=models.F("proposed_by"))),
             ),
         ]
         indexes: ClassVar = [

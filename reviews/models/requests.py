@@ -17,7 +17,13 @@ from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue
 from reviews.choices import OPEN, SETTLED, RequestStatus, Verdict
 
-from .base import build_choice_check, build_choices, new_request_id, person_key
+from .base import (
+    build_choice_check,
+    build_choices,
+    new_request_id,
+    person_key,
+    removed_after,
+)
 from .proposals import Proposal, Revision, StateReading
 
 
@@ -369,6 +375,7 @@ class Snapshot(models.Model):
     inputs = models.JSONField()
     template_version = models.CharField(max_length=80)
     digest = models.CharField(max_length=80)  # of the page before compression
+    removed_after = removed_after()
 
     def __str__(self) -> str:
         return f"seen for {self.decision_id}"

@@ -108,9 +108,11 @@ def send_webhook_event(
     secrets: Sequence[str],
     timeout: float,
     headers: Mapping[str, str] | None = None,
+    read: int = 0,
 ) -> HttpReply:
     """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
-    of the answer are read, so its body cannot be too long or too slow.
+    of the answer are read, and the first `read` bytes of its body, so it cannot be too
+    long.
 
     Agents choose these addresses, so the networks of the tools' services and the gate's
     own ports are refused. The body is signed once with each of `secrets`, the newest
@@ -119,7 +121,7 @@ def send_webhook_event(
     """
     sent = {**(headers or {}), **build_signature_headers(body, message, secrets)}
     with _open_post(url, body, sent, timeout=timeout, foreign=True) as response:
-        return _build_reply(response)
+        return _build_reply(response, _read_start(response, read) if read else b"")
 
 
 def post_body(
@@ -222,6 +224,16 @@ def _read_body(response: httpcore2.Response, limit: int) -> bytes:
         if len(received) > limit:
             raise NoUsableAnswer(f"the answer is longer than {limit} bytes")
     return bytes(received)
+
+
+def _read_start(response: httpcore2.Response, limit: int) -> bytes:
+    """The first `limit` bytes of a body; the rest is left unread."""
+    received = bytearray()
+    for chunk in response.iter_stream():
+        received += chunk
+        if len(received) >= limit:
+            break
+    return bytes(received[:limit])
 
 
 def _decode_reply(status: int, raw: bytes) -> Any:

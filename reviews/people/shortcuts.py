@@ -12,7 +12,12 @@ from itertools import groupby
 
 CHORD_PREFIX = "g "  # the prefix of a shortcut of two strokes: g, then another key
 # Labels of keys that have no printable character.
-KEY_LABELS = {" ": "Space", "Escape": "Esc", "Control+Enter": "Ctrl Enter"}
+KEY_LABELS = {
+    " ": "Space",
+    "Escape": "Esc",
+    "Control+Enter": "Ctrl Enter",
+    "Control+k": "Ctrl K",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,15 @@ SHORTCUTS = (
     _build_fixed_shortcut("Control+Enter", "Panel", "Confirm the open panel"),
     _build_fixed_shortcut("Escape", "Panel", "Cancel and return the focus"),
     Shortcut("s", "Everywhere", "Open Stop; nothing stops until you confirm"),
-    Shortcut("/", "Everywhere", "Search the audit log"),
+    Shortcut("/", "Everywhere", "Find a request, order, person, agent or page"),
+    _build_fixed_shortcut("Control+k", "Everywhere", "The same"),
     Shortcut("?", "Everywhere", "Show these shortcuts"),
     Shortcut("g q", "Go to", "Queue"),
+    Shortcut("g u", "Go to", "Questions"),
     Shortcut("g e", "Go to", "Escalations"),
     Shortcut("g b", "Go to", "Batches"),
     Shortcut("g n", "Go to", "Activity"),
+    Shortcut("g o", "Go to", "Overview"),
     Shortcut("g r", "Go to", "Agents and their runs"),
     Shortcut("g a", "Go to", "Alarms"),
     Shortcut("g l", "Go to", "Audit log"),

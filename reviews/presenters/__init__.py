@@ -28,7 +28,6 @@ from . import (
     request,
     schedule,
     shell,
-    sql,
 )
 from .arguments import HIDDEN, Conceal, sort_by_schema
 from .common import Subject
@@ -37,11 +36,20 @@ from .shapes import FieldChange, Presentation, Tag, TextPart, collect_texts
 __all__ = [
     "Presentation",
     "build_argument_subject",
+    "build_removed_presentation",
     "build_unreadable_presentation",
     "collect_texts",
     "compare_versions",
     "present_effect",
 ]
+
+
+def _show_statement(subject: Subject) -> Presentation:
+    # sqlglot is 11 MB of each process, and many a gate has no tool of this kind.
+    from . import sql
+
+    return sql.show(subject)
+
 
 _PRESENTERS: dict[str, Callable[[Subject], Presentation]] = {
     "access": access.show,
@@ -57,7 +65,7 @@ _PRESENTERS: dict[str, Callable[[Subject], Presentation]] = {
     "record": record.show,
     "schedule": schedule.show,
     "shell": shell.show,
-    "sql": sql.show,
+    "sql": _show_statement,
 }
 
 
@@ -104,6 +112,16 @@ def build_unreadable_presentation(title: str) -> Presentation:
         reversal=common.UNKNOWN_REVERSIBILITY,
         before_known=False,
         unreadable=True,
+    )
+
+
+def build_removed_presentation(title: str, removal: str) -> Presentation:
+    """The presentation of an effect whose arguments were removed, in the words of
+    `removal`."""
+    return replace(
+        build_unreadable_presentation(title),
+        sentence=(TextPart(f"{title}: "), TextPart(removal.removesuffix("."))),
+        tags=(Tag("Removed by the retention rule"),),
     )
 
 

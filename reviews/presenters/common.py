@@ -40,7 +40,7 @@ from .arguments import (
     is_type_fixed,
 )
 from .compare import ComparedRows, Comparison
-from .sentence import build_sentence
+from .sentence import build_guess_tags, build_sentence
 from .shapes import (
     Cell,
     DryRun,
@@ -402,6 +402,7 @@ def build_tags(
 ) -> tuple[Tag, ...]:
     """Build the tags that the reviewer must not miss, loud ones first."""
     tags = [
+        *build_loud_tags((subject.definition.is_undeclared, "Not in the policy")),
         *current.build_conflict_tags(subject),
         *more,
         *_build_warning_tags(subject, hidden),
@@ -467,8 +468,8 @@ def _build_warning_tags(
     yield from build_loud_tags(
         (any(part.absent == "all" for part in left_out), "Asks for the whole amount"),
         ((subject.dry_run or {}).get("problem"), "The dry run failed"),
-        (not subject.definition.effect, "No effect sentence"),
     )
+    yield from build_guess_tags(subject.definition)
     yield from _build_domain_tags(subject)
     names = [leaf.path for leaf in subject.leaves]
     for warning in inert.list_text_warnings([*subject.texts, *names]):

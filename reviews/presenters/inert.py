@@ -108,6 +108,20 @@ def build_line_segments(
     return _resolve_redactions(segments, chips)
 
 
+def format_line(text: str) -> str:
+    """Format a text for where there is no markup, such as a file or a terminal: on one
+    line, with its hidden characters named."""
+    return "".join(map(_format_segment, build_line_segments(text)))
+
+
+def _format_segment(segment: TextSegment) -> str:
+    if segment.kind == "hidden":
+        return f"\u27e6{segment.text}\u27e7"
+    return (
+        f"{segment.text} \u27e6{segment.note}\u27e7" if segment.note else segment.text
+    )
+
+
 def build_chip(text: str, limit: int = CHIP_LENGTH) -> list[TextSegment]:
     """Build a chip of at most `limit` characters: head, count of what is left out,
     tail. It is part of a sentence, so the limit is halved while tokens make it too

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from policies import amounts, money
-from policies.documents import Chip, Piece, Segment
+from policies.documents import Chip, Piece, Quote, Segment, ToolDefinition
 
 from . import current
 from .arguments import ABSENT, Leaf, drop_indexes, find_value, is_path_within
-from .shapes import SentencePart, TextPart, ValuePart
+from .shapes import SentencePart, Tag, TextPart, ValuePart
 
 if TYPE_CHECKING:
     from .common import Subject
+
+_GUESSED_VIEWS = {
+    "email": "a mail",
+    "file": "a file",
+    "http": "a web request",
+    "message": "a message",
+    "money": "a payment",
+    "shell": "a command",
+    "sql": "SQL",
+}
+# The name of an argument, as code has it. Of a tool that nobody declared, any other is
+# printed as the agent's words.
+_PLAIN_NAME = re.compile(r"[A-Za-z]\w{0,31}", re.ASCII)
 
 
 def build_sentence(
     subject: Subject, replaced: Mapping[str, SentencePart] | None = None
 ) -> tuple[SentencePart, ...]:
     """Build the tool's effect sentence with its arguments as values. An optional
-    argument that is absent is left out, with the words around it. `said` replaces the
-    values of arguments, by name. A tool without an effect sentence is called by its
-    title."""
-    if not subject.definition.effect:
-        return (TextPart(subject.definition.title),)
+    argument that is absent is left out, with the words around it. `replaced` replaces
+    the values of arguments, by name."""
     parts: list[SentencePart] = []
     brought = False  # whether the previous part came with its own label
     for piece in subject.definition.sentence:
@@ -43,6 +54,15 @@ def _format_absence(subject: Subject) -> str:
     return " (amount not given)" if left_out and not subject.moved else ""
 
 
+def build_guess_tags(definition: ToolDefinition) -> Iterator[Tag]:
+    """What sentence and view say although the policy does not."""
+    if definition.presenter in _GUESSED_VIEWS and definition.is_undeclared:
+        view = _GUESSED_VIEWS[definition.presenter]
+        yield Tag(f"Shown as {view}: guessed from names and values")
+    if not definition.effect:
+        yield Tag("Title made from names")
+
+
 def _build_piece_parts(
     subject: Subject,
     piece: Piece,
@@ -52,6 +72,8 @@ def _build_piece_parts(
 ) -> Iterator[SentencePart]:
     if isinstance(piece, str):
         yield TextPart(piece)
+    elif isinstance(piece, Quote):
+        yield ValuePart(piece.text)
     elif isinstance(piece, Segment):
         if all(_is_given(subject, name) for name in piece.needs):
             for inner in piece.pieces:
@@ -59,10 +81,21 @@ def _build_piece_parts(
     elif not piece.own_words:
         yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
     elif _is_given(subject, piece.name):
-        yield TextPart(
-            _format_joint(before, brought) + _format_inline_label(subject, piece.name)
-        )
+        yield from _build_label_parts(subject, piece.name, before, brought)
         yield replaced.get(piece.name) or build_argument_part(subject, piece.name)
+
+
+def _build_label_parts(
+    subject: Subject, name: str, before: Sequence[SentencePart], brought: bool
+) -> Iterator[SentencePart]:
+    """`with recipient `, ahead of the value. Of a tool that nobody declares, the name
+    of an argument is the agent's words, unless it is one as code has it."""
+    joint = _format_joint(before, brought)
+    label = _format_inline_label(subject, name)
+    if subject.definition.is_undeclared and not _PLAIN_NAME.fullmatch(name):
+        yield from (TextPart(joint), ValuePart(label.strip()), TextPart(" "))
+    else:
+        yield TextPart(joint + label)
 
 
 def _format_joint(before: Sequence[SentencePart], brought: bool) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
+from journal import encryption
 from policies import tools
 from policies.documents import ToolDefinition
 from reviews import redaction
 from reviews.models import Proposal, Revision
+
+_FILE_MEMBERS = frozenset({"file", "table"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,44 @@ class Redactor:
 
     def items(self, values: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Items of evidence; an item that cannot be scanned is withheld."""
-        return [redaction.redact_item(item, self.key, self.hidden) for item in values]
+        return [self._item(item) for item in values]
+
+    def _item(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """The facts about a file are the gate's, all but its name."""
+        said = {name: item[name] for name in item if name not in _FILE_MEMBERS}
+        redacted = redaction.redact_item(said, self.key, self.hidden)
+        if file := item.get("file"):
+            redacted["file"] = {**file, "name": self.text(file["name"])}
+        if table := item.get("table"):
+            redacted["table"] = self._table(table)
+        return redacted
+
+    def _table(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Cells below a telling heading, or beside a telling name, are redacted like
+        members of that name."""
+        columns: list[str] = table["columns"]
+        by_name = columns == ["Name", "Value"]
+
+        def cell(names: list[str], text: str) -> str:
+            value: Any = text
+            for name in reversed(names):
+                value = {name: value}
+            redacted: Any = self.foreign(value)
+            while isinstance(redacted, Mapping):
+                (redacted,) = redacted.values()
+            return str(redacted)
+
+        def row(cells: list[str]) -> list[str]:
+            if by_name:
+                return [self.text(cells[0]), cell(cells[0].split("."), cells[1])]
+            return [
+                cell([name], text) for name, text in zip(columns, cells, strict=True)
+            ]
+
+        return {
+            "columns": [self.text(name) for name in columns],
+            "rows": [row(cells) for cells in table["rows"]],
+        }
 
     def foreign(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """An object with member names chosen by an agent or a service. A member named
@@ -62,7 +100,7 @@ def load_redactor(
     With a tool's definition and arguments, the redactor also removes the values of
     arguments that the tool's policy names; with a proposal, those values in its earlier
     revisions too."""
-    key = redaction.derive_thread_key(settings.COUNTERSEAL.tag_key, agent, thread)
+    key, *_ = list_thread_keys(agent, thread)
     fields = list_withheld_arguments(definition)
     if not fields:
         return Redactor(key)
@@ -73,6 +111,14 @@ def load_redactor(
         {"args": known}, [f"args.{name}" for name in fields]
     )
     return Redactor(key, fields, hidden)
+
+
+def list_thread_keys(agent: str, thread: str) -> list[bytes]:
+    """The keys that tags of one thread may have, the present one first."""
+    return [
+        redaction.derive_thread_key(key, agent, thread)
+        for key in encryption.list_tag_keys()
+    ]
 
 
 def load_redactor_of(proposal: Proposal, revision: Revision) -> Redactor:

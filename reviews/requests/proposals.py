@@ -24,8 +24,10 @@ from journal.errors import (
 )
 from journal.operations import operation
 from policies.choices import Tier
+from policies.tools import load_description
 from reviews import locks, transitions
 from reviews.choices import OPEN, RETRACTED, UNFINISHED, ExecutionStatus, RequestStatus
+from reviews.evidence import files
 from reviews.governance.ruling import (
     KnownSums,
     ProposedAction,
@@ -238,6 +240,7 @@ def _log_submitted(
     again: bool,
 ) -> None:
     standing = {"standing_grant": use.grant.pk, "use": use.number} if use else {}
+    named = files.list_hashes(revision.evidence)
     log.append(
         _find_record_kind(proposal),
         actor=actor,
@@ -256,6 +259,7 @@ def _log_submitted(
             "rules": [rule.id for rule in ruling.evaluation.rules],
             **({"repeats": proposal.repeats} if proposal.repeats else {}),
             **({"again": True} if again else {}),
+            **({"files": named} if named else {}),
             **standing,
         },
     )
@@ -274,6 +278,10 @@ def _supersede_proposal(
     # guard: own-superseded
     if request is None or request.proposal.agent != agent:
         raise NotFound("supersedes: this agent has no such pending proposal.")
+    if request.status == RequestStatus.SUPERSEDED:
+        successors = Proposal.objects.filter(agent=agent, supersedes=proposal_id)
+        if not successors.filter(blocked_by="").exists():
+            return  # the policy blocked what took its place, which now comes again
     if request.status != RequestStatus.PENDING:
         raise Conflict("supersedes: that proposal is no longer pending.")
     transitions.request.apply(
@@ -285,9 +293,10 @@ def _supersede_proposal(
 def withdraw_proposal(
     proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
 ) -> None:
-    """Withdraw a proposal: end its open request, or refuse its queued execution. Raises
-    NotFound, or AlreadyDecided when there is nothing left to withdraw. The caller holds
-    the thread's lock, or is a sweep that holds none. Locks: the request."""
+    """Withdraw a proposal: end its open request, or refuse its queued execution. One
+    that is withdrawn stays so. Raises NotFound, or AlreadyDecided when there is nothing
+    left to withdraw. The caller holds the thread's lock, or is a sweep that holds none.
+    Locks: the request."""
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
@@ -302,6 +311,8 @@ def withdraw_proposal(
             data={"code": code},
         )
         uncertain.release_sums([proposal_id])
+    elif request is not None and request.status == RequestStatus.WITHDRAWN:
+        return
     elif not grants.revoke_queued(proposal, actor=actor, now=now, code=code):
         raise AlreadyDecided("There is nothing left to withdraw.")
 
@@ -397,7 +408,10 @@ def revise_proposal(
     request = _lock_own_request(action.proposal, action.agent)
     incidents.catch_up_deadline(request, now, always=True)
     _check_request_open(request, now)
-    action = replace(action, **read_claims(request.sealed.revision))
+    before = request.sealed.revision
+    action = replace(
+        action, described=load_description(before.known_tool), **read_claims(before)
+    )
     ruling = govern(action, now=now)  # by the policy of now: it waited for the request
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:

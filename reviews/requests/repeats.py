@@ -16,11 +16,11 @@ from typing import Any
 
 from journal import canonical, log
 from journal.statements import Statement
-from policies import active, tools
+from policies import active
 from policies.models import PolicyVersion
 from reviews import locks, transitions
 from reviews.choices import OPEN
-from reviews.governance.ruling import ProposedAction
+from reviews.governance.ruling import ProposedAction, find_tool
 from reviews.models import ApprovalRequest, Proposal
 from reviews.stops import stops
 
@@ -75,7 +75,7 @@ def build_action_values(
     action: ProposedAction, policy: PolicyVersion | None
 ) -> Mapping[str, Any]:
     """The parameters of `COLUMNS` for an action under this policy."""
-    tool = tools.find_current_tool(action.tool, policy) if policy else None
+    tool = find_tool(action, policy) if policy else None
     blob = action.canonical(tool.version if tool else 0)
     key = versions.compute_repeat_key(action.agent, action.tool, action.args)
     return {"repeat_key": str(key), "action_hash": canonical.digest(blob)}

@@ -12,6 +12,7 @@ from journal import canonical, log, writes
 from policies.choices import Tier
 from reviews import transitions
 from reviews.effects import describe
+from reviews.evidence import files
 from reviews.governance.ruling import ProposedAction, Ruling, record_observations
 from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.redaction.redactor import Redactor, load_redactor
@@ -73,6 +74,7 @@ def add_revision(
         ],
     )
     writes.insert_rows([revision])
+    files.mark_used(proposal.agent, revision.evidence, now)
     proposal.current = revision
     return revision
 
@@ -123,7 +125,7 @@ def draft_version(
     made.pk, made.number, made.carried = None, sealed.number + 1, []
     made.revision = draft_revision(sealed.revision, action, ruling)
     made.tier, made.risk, made.steps = asked.tier, evaluation.risk, asked.steps
-    made.queue = versions.load_queue(ruling)
+    made.queue = versions.find_revised_queue(sealed, ruling)
     made.requires_reason = evaluation.requires_reason
     made.step_up = evaluation.step_up or asked.tier is Tier.ESCALATE
     made.rules = [rule.as_json() for rule in evaluation.rules]
@@ -193,7 +195,7 @@ def replace_revision(
         changes=_build_request_changes(request, revision, ruling, asked.tier),
         policy=revision.policy_number,
         steps=asked.steps,
-        data={"rules": [rule.id for rule in ruling.evaluation.rules]},
+        data=_build_record_data(revision, ruling),
     )
     versions.seal_version(
         request,
@@ -208,6 +210,12 @@ def replace_revision(
     return revision
 
 
+def _build_record_data(revision: Revision, ruling: Ruling) -> dict[str, Any]:
+    named = files.list_hashes(revision.evidence)
+    rules = [rule.id for rule in ruling.evaluation.rules]
+    return {"rules": rules, **({"files": named} if named else {})}
+
+
 def _build_request_changes(
     request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
 ) -> dict[str, Any]:
@@ -217,7 +225,7 @@ def _build_request_changes(
         "action_hash": revision.action_hash,
         "tier": tier,
         "risk": ruling.evaluation.risk,
-        "queue": versions.load_queue(ruling),
+        "queue": versions.find_revised_queue(request.sealed, ruling),
         "expires_at": request.expires_at,
         "reminded_at": request.reminded_at,
         "recall_until": None,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from journal import canonical, log, outbox, writes
-from policies import active
+from policies import active, solo
 from policies.choices import Risk, Role, Tier
 from policies.evaluation import Evaluation
 from policies.models import Queue
@@ -132,6 +132,16 @@ def load_queue(ruling: Ruling) -> Queue:
     return Queue.objects.get(name=name)
 
 
+def find_revised_queue(version: RequestVersion, ruling: Ruling) -> Queue:
+    """The queue of a new revision in place of this version's. While the policy chooses
+    the same queue as before, the request stays where it is, so that a person's move
+    holds; else it goes where the policy says. Caller loaded the request with its
+    queue."""
+    if ruling.evaluation.queue == version.revision.evaluation.get("queue"):
+        return version.request.queue
+    return load_queue(ruling)
+
+
 def build_steps(evaluation: Evaluation) -> list[StepData]:
     """The evaluation's steps in stored form; one reviewer when it names none."""
     steps: list[StepData] = [
@@ -208,7 +218,11 @@ def _update_list_columns(version: RequestVersion) -> None:
 
 
 def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
+    named = [item["file"] for item in version.revision.evidence if item.get("file")]
+    sealed = ("sha256", "media_type", "size", "name", "sensitive")
+    files = [{name: file[name] for name in sealed} for file in named]
     return {
+        **({"files": files} if files else {}),
         "request": version.request_id,
         "version": version.number,
         "action_hash": version.revision.action_hash,
@@ -293,9 +307,7 @@ def compute_required_authority(
     keeps = by_agent and is_escalated(request)
     more = keeps or least is Tier.ESCALATE
     return (
-        RequiredAuthority(Tier.ESCALATE, [*asked.steps, SUPERVISOR_STEP])
-        if more
-        else asked
+        RequiredAuthority(Tier.ESCALATE, add_supervisor(asked.steps)) if more else asked
     )
 
 
@@ -303,4 +315,9 @@ def build_escalated_steps(
     version: RequestVersion, given: Sequence[int]
 ) -> list[StepData]:
     """The unfinished steps and an additional supervisor's."""
-    return [*quorum.list_unfinished_steps(version.steps, given), SUPERVISOR_STEP]
+    return add_supervisor(quorum.list_unfinished_steps(version.steps, given))
+
+
+def add_supervisor(steps: Sequence[StepData]) -> list[StepData]:
+    """The steps and an additional supervisor's; in solo mode only that."""
+    return [SUPERVISOR_STEP] if solo.is_solo() else [*steps, SUPERVISOR_STEP]

@@ -20,8 +20,8 @@ from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Proposal
-from reviews.permissions import Permission
 from reviews.quorum import can_fill_step
+from reviews.roles import Permission
 from reviews.stops import gate_state
 from reviews.stops.stops import build_action_key
 

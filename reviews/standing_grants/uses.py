@@ -133,7 +133,7 @@ def apply_standing_grant(
     revision: Revision = execution.grant.revision
     if execution.grant.standing_grant_id is None or policy is None:
         return asked
-    tool = tools.find_current_tool(revision.known_tool.name, policy)
+    tool = tools.find_successor(revision.known_tool, policy)
     if tool is None:
         return asked
     uncovered = standing_grants.find_uncovered_reason(

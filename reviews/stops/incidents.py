@@ -36,7 +36,7 @@ from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import OPEN
 from reviews.models import ApprovalRequest, Incident
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 # Frozen deadlines are kept this far ahead of the clock, and moved again when less than
 # `LEAST_LEAD` is left. The sweep may fail for that long before people are affected.
@@ -97,6 +97,23 @@ def catch_up_deadline(
             fields=["expires_at", "expires_at_most", "frozen_for", "frozen_through"]
         )
     return request
+
+
+def follow_queue(request: ApprovalRequest, queue_id: int, now: datetime) -> None:
+    """Let a request that moves to another queue keep the time that it has left: its
+    clock stands still from now on under an incident over that queue, and runs again
+    without one. Caller holds the request's lock, caught up its deadline, and sets its
+    queue."""
+    frozen = find_open_incident(queue_id) is not None
+    if frozen == (request.frozen_through is not None):
+        return
+    if frozen:
+        ApprovalRequest.objects.filter(pk=request.pk).update(frozen_through=now)
+    else:
+        move_deadlines([request.pk], now, ends=True)
+    request.refresh_from_db(
+        fields=["expires_at", "expires_at_most", "frozen_for", "frozen_through"]
+    )
 
 
 def restart_deadlines(request_ids: Iterable[str], now: datetime) -> int:

@@ -21,11 +21,13 @@ from journal.errors import (
 )
 from journal.operations import operation
 from journal.statements import Statement
+from policies import solo, substitutes
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.models import Proposal, Stop
+from reviews.roles import Permission
 
 # A condition on stops. The stop of everything has an empty key. A lifted stop still
 # covers what was granted before it was set.
@@ -138,7 +140,7 @@ def _find_system_pause(agent: str, thread: str) -> str:
 
 
 @operation(
-    writes="Stop",
+    writes="Stop, Substitution",
     logs="stop.raised, stop.tightened",
     after="a task that applies the stop, wake-up",
 )
@@ -214,11 +216,15 @@ def _insert_run_pause(
     _insert_stop(Scope.THREAD, key, StopMode.PAUSED, reason, code, now, person)
 
 
-def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> None:
-    """Stop a reviewer within the transaction that deactivates their account: their
-    approvals of what has not run are revoked. Raises NotPermitted."""
-    permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
-    _check_not_self(reviewer.public_id, person)
+def create_reviewer_stop(
+    *, reviewer: Person, person: Person | None, now: datetime
+) -> None:
+    """Stop a reviewer within the transaction in which this person, or without one the
+    identity provider, deactivates their account: their approvals of what has not run
+    are revoked. Raises NotPermitted."""
+    if person is not None:
+        permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
+        _check_not_self(reviewer.public_id, person)
     key, reason = reviewer.public_id, "Their account was deactivated."
     mode = StopMode.STOPPED
     _insert_stop(Scope.REVIEWER, key, mode, reason, "deactivated", now, person)
@@ -246,6 +252,8 @@ def _insert_stop(
         return None
     if not created:
         return None
+    if scope is Scope.REVIEWER:
+        substitutes.end_all(key, now)
     actor = build_actor(person) if person else log.SYSTEM
     _log_stop_change("stop.raised", stop, actor, now, reason, reason_code)
     outbox.publish("stop.raised", subject=str(stop.pk))
@@ -263,7 +271,7 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
 
 def _check_not_self(key: str, person: Person) -> None:
     """Raises NotPermitted for the person's own key: nobody revokes their own votes."""
-    if key == person.public_id:
+    if solo.lacks_second_person(key, person.public_id):
         raise NotPermitted("Someone else must revoke your own approvals.")
 
 
@@ -280,26 +288,30 @@ def _check_key(scope: Scope, key: str) -> str:
 def lift_stop(
     *, stop_id: int, person: Person, reason: str, shown_asked: bool | None = None
 ) -> Stop:
-    """Lift a stop or a pause. Lifting a stop over everything takes two people: the
-    first call only records the wish. `shown_asked` says whether the person read that
-    somebody else asked already; None without a page. Raises NotFound, NotPermitted, or
-    Conflict when it has been lifted already, or when the person read something else."""
-    permissions.check_permission(person, permissions.Permission.LIFT)
+    """Lift a stop or a pause. Lifting a stop over everything takes two people, except
+    in solo mode: the first call only records the wish. `shown_asked` says whether the
+    person read that somebody else asked already; None without a page. Raises NotFound,
+    NotPermitted, or Conflict when it has been lifted already, or when the person read
+    something else."""
+    permissions.check_permission(person, Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
     if row is None:
         raise NotFound
     if row.lifted_at is not None:
         raise Conflict("This has already been resumed. Nothing was changed.")
-    if row.scope == Scope.REVIEWER and row.key == person.public_id:
+    own = solo.lacks_second_person(row.key, person.public_id)
+    if row.scope == Scope.REVIEWER and own:
         raise NotPermitted(
             "Your own decisions were stopped. Someone else must resume them."
         )
     now = clock.now()
-    if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
+    by_two = row.scope == Scope.EVERYTHING and not solo.is_solo()
+    if by_two and not row.lift_asked_by:
         _update_stop(row, lift_asked_by=person.public_id)
         _log_stop_change("stop.lift_asked", row, build_actor(person), now, reason)
         return row
-    if row.lift_asked_by == person.public_id:  # guard: lift-by-two
+    # guard: lift-by-two
+    if solo.lacks_second_person(row.lift_asked_by, person.public_id):
         raise NotPermitted("A second person must confirm before everything resumes.")
     if row.lift_asked_by and shown_asked is False:  # guard: lift-shown
         raise Conflict(

@@ -7,8 +7,9 @@ count as a `VerifierRefusal`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 import structlog
@@ -48,13 +49,23 @@ Verifier = CallableVerifier | WebhookTarget
 
 
 def list_verifiers(
-    definition: ToolDefinition, queue: str, policy: PolicyVersion | None
+    definition: ToolDefinition, queues: Iterable[str], policy: PolicyVersion | None
 ) -> list[Verifier]:
     """List the verifiers of an effect: those of its tool, in the version that was
-    proposed, then those that the active policy names for its queue."""
+    proposed, then those that the active policy names for its queues: the one that the
+    policy chose, and the one that a person moved its request to."""
     document = active.load_document(policy) if policy else None
-    of_queue = document.verifiers.get(queue, []) if document else []
-    return [*definition.verifiers, *of_queue]
+    named = document.verifiers if document else {}
+    of_queues = [named.get(queue, []) for queue in dict.fromkeys(queues)]
+    return [*definition.verifiers, *chain.from_iterable(of_queues)]
+
+
+def may_have_verifiers(
+    definition: ToolDefinition, policy: PolicyVersion | None
+) -> bool:
+    """Whether an effect of this tool may have verifiers: its tool's, or a queue's."""
+    document = active.load_document(policy) if policy else None
+    return bool(definition.verifiers or (document and document.verifiers))
 
 
 def run_verifiers(

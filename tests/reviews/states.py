@@ -204,6 +204,12 @@ def retired(gate: Gate) -> PolicyVersion:
     return gate.policy
 
 
+def refused_draft(gate: Gate) -> PolicyVersion:
+    row = draft(gate)
+    by = gate.adam if row.author_id != gate.adam.pk else gate.alma
+    return versions.refuse_draft(version_id=row.pk, by=by, reason="odd")
+
+
 def forming_batch(gate: Gate) -> Batch:
     return batching.formed(gate)
 
@@ -311,7 +317,12 @@ BATCHES: dict[str, Reach] = {
     "dissolved": dissolved_batch,
 }
 THREADS: dict[str, Reach] = {"running": running, "finished": finished}
-POLICIES: dict[str, Reach] = {"draft": draft, "active": active, "retired": retired}
+POLICIES: dict[str, Reach] = {
+    "draft": draft,
+    "active": active,
+    "retired": retired,
+    "refused": refused_draft,
+}
 
 ALARMS: dict[str, Reach] = {
     "open": open_alarm,
@@ -367,13 +378,20 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
             "result": "completed" if over_now else "",
         }
     if machine is versions.machine and row.activated_by_id is None:
-        people = type(row.author).objects.exclude(pk=row.author_id)
-        in_force = status != "draft"
-        return {
-            "activated_by_id": people.first().pk if in_force else None,
-            "activated_at": now if in_force else None,
-        }
+        return _paired_policy(row, status)
     return {}
+
+
+def _paired_policy(row: Any, status: str) -> dict[str, Any]:
+    now, person = clock.now(), Person.objects.exclude(pk=row.author_id).first()
+    by = person.pk if person else None
+    if status == "refused":
+        return {"refused_by_id": by, "refused_at": now, "refusal": "odd"}
+    in_force = status != "draft"
+    return {
+        "activated_by_id": by if in_force else None,
+        "activated_at": now if in_force else None,
+    }
 
 
 def _paired_alarm(row: Any, status: str) -> dict[str, Any]:

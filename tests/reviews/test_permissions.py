@@ -8,6 +8,7 @@ from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
 from pytest_django import DjangoAssertNumQueries
 
 from journal import errors
+from policies import staffing
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
@@ -71,7 +72,7 @@ def test_roles_are_the_groups_that_are_known(gate: Gate) -> None:
     assert permissions.roles_of(rita) == {"reviewer"}
 
 
-@pytest.mark.parametrize("role", sorted(permissions.NEVER_DECIDE))
+@pytest.mark.parametrize("role", sorted(staffing.NEVER_DECIDE))
 def test_who_sets_the_rules_or_checks_them_decides_in_no_other_role(
     gate: Gate, role: str
 ) -> None:

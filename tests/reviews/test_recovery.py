@@ -273,6 +273,16 @@ def test_two_people_begin_a_new_epoch_and_one_cannot(gate: Gate) -> None:
 
 
 @pytest.mark.django_db
+def test_one_person_begins_a_new_epoch_in_solo_mode(gate: Gate, settings: Any) -> None:
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update={"solo": True})
+    restore_an_older_one()
+    recovery.confirm_restore(person=gate.sue, reason="I copied the folder back")
+    restore_epochs.accept_epoch()
+    assert restore_epochs.find_halt_reason() == ""
+    assert LogRecord.objects.get(kind="epoch.began").data["solo"] is True
+
+
+@pytest.mark.django_db
 def test_a_backup_from_before_the_epoch_is_noticed_as_well(gate: Gate) -> None:
     propose(gate.agent)
     restore_an_older_one()

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from journal.errors import DomainError
 from policies.management import lookups
 from policies.models import Person
-from reviews.stops import accounts
+from reviews.administration import accounts
 
 
 class Command(BaseCommand):
@@ -43,5 +43,6 @@ class Command(BaseCommand):
         for slug in owned.order_by("slug"):
             self.stdout.write(
                 f"They own the agent {slug}, which keeps running. Stop it on its page,"
-                f" or change its owner: change_agent {slug} --owner NAME."
+                " or change its owner:"
+                f" `counterseal agents change {slug} --by ADMINISTRATOR --owner NAME`."
             )

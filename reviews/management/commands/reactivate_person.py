@@ -8,16 +8,17 @@ from typing import ClassVar
 
 from policies.models import Person
 from reviews import permissions
-from reviews.stops import accounts
+from reviews.administration import accounts
 
 from . import deactivate_person
 
 
 class Command(deactivate_person.Command):
-    help = "Reactivates an account. Set a new password with set_password."
+    help = "Reactivates an account, which then has no password."
     operation: ClassVar[Callable[..., None]] = accounts.reactivate_account
     done: ClassVar[str] = (
-        "is active again and has no password. Set one with set_password."
+        "is active again and has no password. Set one with"
+        " `counterseal people password NAME --by ADMINISTRATOR`."
     )
 
     def _tell_more(self, who: Person) -> None:

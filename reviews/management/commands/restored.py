@@ -29,7 +29,8 @@ class Command(BaseCommand):
             raise CommandError(error.detail) from error
         if epoch.began_at is None:
             message = (
-                "Recorded. A second person must confirm: counterseal restored --by ..."
+                "Recorded. A second person must confirm:"
+                " `counterseal restored --by NAME --reason TEXT`."
             )
         else:
             message = f"Epoch {epoch.number} begins. Workers resume automatically."

@@ -225,6 +225,18 @@ def test_an_edit_above_ones_own_ceiling_goes_to_who_may_decide_it(gate: Gate) ->
     assert grant.revision.args["amount"] == "60.00"
 
 
+def test_an_edit_that_lowers_to_what_is_above_ones_ceiling_counts_for_nobody(
+    gate: Gate,
+) -> None:
+    limited(gate.rita, 1000)
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "30.00", "currency": "USD"}
+    decide(request, gate.rita, "modify", args=args)
+    request.refresh_from_db()
+    assert (request.status, request.version) == (RequestStatus.PENDING, 2)
+    assert not Decision.objects.get().counts
+
+
 def test_an_edit_into_a_queue_that_is_not_ones_own_goes_there(gate: Gate) -> None:
     document = factories.document_of_tests()
     rule: dict[str, Any] = {"id": "pay.mail", "text": "To mail.", "tools": ["pay"]}

@@ -20,6 +20,8 @@ from reviews.people import tokens
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose, said
+from tests.markup import read_page
+from tests.policies.authenticator import enrol
 from tests.security.world import BACKEND
 
 
@@ -188,3 +190,19 @@ def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:
     decide.decide_request(factories.proved(verdict))
     request.refresh_from_db()
     assert request.version == 2
+
+
+def test_the_policy_says_what_a_proof_may_be(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["desk"]["step_up"] = {"critical": ["passkey"], "high": ["totp", "passkey"]}
+    factories.policy(gate.people, document)
+    asked = propose(gate.agent, amount="899.00").request
+    verdict, sue = said(asked, gate.sue), sit(gate.sue)
+    refuse(StepUpProof("password", clock.now(), verdict.bound.digest), verdict)
+    refused = send(sue, asked, password=PASSWORD)
+    assert refused.status_code == 401
+    needed = "The policy takes a code of an authenticator app or a passkey at this risk"
+    assert needed in read_page(refused)
+    app, _ = enrol(gate.sue)
+    assert send(sue, asked, one_time_code=app.show()).status_code in {200, 302, 303}
+    assert asked.decisions.get().authority["step_up"] == "totp"

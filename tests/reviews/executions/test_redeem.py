@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 from journal import clock, log
-from journal.errors import Conflict, GrantSpent, PreconditionFailed, ToolChanged
+from journal.errors import (
+    Conflict,
+    GrantSpent,
+    PreconditionFailed,
+    ToolChanged,
+    Unavailable,
+)
 from reviews.choices import ExecutionStatus
-from reviews.executions import claims, redeem, settle
+from reviews.executions import claims, leases, redeem, settle
 from reviews.models import Execution
 from reviews.tool_services.executors import build_failure, build_unknown
 from tests import factories, worlds
@@ -158,3 +164,21 @@ def test_of_a_first_attempt_it_is(gate: Gate) -> None:
     reported(execution, claim.fence, build_failure("grant_unknown_key", ""))
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
+
+
+def test_nothing_is_handed_out_while_the_host_cannot_note_it(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent may ask again: nothing of the action has changed."""
+    execution, token = deployment(gate)
+
+    def fail(execution: Execution) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(leases, "record_outside_database", fail)
+        with pytest.raises(Unavailable) as refused:
+            redeem.redeem_grant(token=token, agent="riley")
+    assert (refused.value.status, refused.value.facts) == (503, {"retry_after": 5})
+    Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+    assert not redeem.redeem_grant(token=token, agent="riley").replayed

@@ -10,8 +10,9 @@ import pytest
 from journal import errors
 from policies.choices import Tier
 from policies.documents import InvalidPolicy, parse_document
+from policies.models import Queue
 from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.decisions import preflight
+from reviews.decisions import moves, preflight
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
 from reviews.tool_services.verifiers import VerifierDemand, VerifierRefusal
@@ -86,6 +87,18 @@ class TestOfAQueue:
         of_queue(gate, "mail", called("notes"))
         assert ran(gate).status == ExecutionStatus.SUCCEEDED
         assert "asked" not in worlds.WORLD
+
+    @pytest.mark.parametrize("queue", ["money", "mail"])
+    def test_a_move_asks_those_of_both_queues(self, gate: Gate, queue: str) -> None:
+        of_queue(gate, queue, called("notes"))
+        request = propose(gate.agent).request
+        to = Queue.objects.get(name="mail")
+        moves.move_request(
+            request_id=request.pk, person=gate.sue, to=to, reason="They know it."
+        )
+        decide(request, gate.rita)
+        run.run_execution(request.proposal.executions.get().pk)
+        assert worlds.WORLD["asked"] == ["decision", "effect"]
 
     def test_it_may_refuse_the_decision(self, gate: Gate) -> None:
         of_queue(gate, "money", called("refuses", at="decision"))

@@ -75,12 +75,12 @@ def test_each_call_gets_tier_rules_and_title(trying: Any) -> None:
         {"tool": "wire_money", "args": {}},
     )
     assert error == ""
-    assert [one["tier"] for one in found] == ["auto", "approve", "escalate", "block"]
+    assert [one["tier"] for one in found] == ["auto", "approve", "escalate", "approve"]
     assert found[0]["title"] == "Look up order 78291"
     title = "Refund 49.00 USD for order 78291 to Casey Lindholm, card ending 4242"
     assert found[1]["title"] == title
     assert "refund.over_500" in found[2]["rules"]
-    assert found[3]["rules"] == ["tool.unknown"]
+    assert (found[3]["rules"], found[3]["title"]) == (["tool.undeclared"], "Wire money")
 
 
 def test_the_sums_are_of_the_calls_in_their_order(trying: Any) -> None:

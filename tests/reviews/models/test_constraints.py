@@ -40,7 +40,7 @@ PLACES = [
 ]
 REVIEWS = importlib.import_module("reviews.migrations.0002_triggers")
 AGENTS = importlib.import_module("agents.migrations.0002_triggers")
-POLICIES = importlib.import_module("policies.migrations.0002_triggers")
+POLICIES = importlib.import_module("policies.migrations.0007_refused_drafts")
 BACKED = [
     (transitions.request, REVIEWS.REQUEST),
     (transitions.grant, REVIEWS.GRANT),
@@ -262,14 +262,16 @@ def tool(gate: Gate) -> Tool:
     return Tool.objects.get(name="pay")
 
 
+# A refusal stands beside the status: `policy_refusal_paired`.
+REFUSABLE = frozenset({"status", "refused_by_id", "refused_at", "refusal"})
 IMMUTABLE: list[tuple[Reach, frozenset[str]]] = [
     (revision, frozenset()),
     (sealed, frozenset()),
     (decision, frozenset()),
     (message, frozenset()),
     (tool, frozenset()),
-    (states.active, frozenset({"status"})),
-    (states.retired, frozenset({"status"})),
+    (states.active, REFUSABLE),
+    (states.retired, REFUSABLE),
     (checkpoint, frozenset({"blob"})),
 ]
 

@@ -175,10 +175,10 @@ class TestSentence:
             == "Send 4 entries to 1 Elm, Ur"
         )
 
-    def test_without_a_sentence_the_title_stands_and_a_tag_says_so(self):
+    def test_without_a_sentence_one_is_made_and_a_tag_says_so(self):
         shown = present_effect(tool(presenter="record"), ARGS)
-        assert shown.sentence == (TextPart("Refund"),)
-        assert "No effect sentence" in tag_texts(shown)
+        assert plain(shown.sentence).startswith("Refund: 899.00 USD")
+        assert "Title made from names" in tag_texts(shown)
 
 
 class TestChanges:

@@ -129,6 +129,14 @@ def test_a_withdrawn_proposal_cannot_be_decided(gate: Gate) -> None:
         decide(request, gate.rita)
 
 
+def test_who_withdraws_again_changes_nothing(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    for _ in range(2):
+        proposals.withdraw_proposal(agent=gate.agent, proposal_id=request.proposal_id)
+    records = LogRecord.objects.filter(kind="request.withdrawn")
+    assert records.filter(proposal=request.proposal_id).count() == 1
+
+
 def test_withdrawing_after_approval_revokes_the_grant(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)

@@ -9,11 +9,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from journal.errors import InvalidAgentKey
+from journal import clock
+from journal.errors import Conflict, InvalidAgentKey
 from journal.models import LogRecord
 from policies.choices import Role
-from policies.models import Person, Queue
+from policies.models import Person, ProvisionedPerson, Queue
 from reviews import permissions
+from reviews.administration import accounts
 from reviews.choices import RequestStatus
 from reviews.decisions import revoke
 from reviews.models import PersonalToken, Stop
@@ -233,3 +235,16 @@ def test_one_call_admits_to_every_queue_of_the_policy(gate: Gate) -> None:
     assert gate.adam.public_id in bytes(record.leaf).decode()
     run("dismiss", "zoe", "--all-queues", by="adam")
     assert permissions.queues_of(fresh(zoe)) == frozenset()
+
+
+def test_an_administrator_bars_whom_the_provider_deactivated(gate: Gate) -> None:
+    accounts.deactivate_account(person=gate.rita, by=gate.adam)
+    with pytest.raises(Conflict, match="already deactivated"):
+        accounts.deactivate_account(person=gate.rita, by=gate.adam)
+    ProvisionedPerson.objects.create(person=gate.rita, deactivated_at=clock.now())
+    accounts.deactivate_account(person=gate.rita, by=gate.alma)
+    assert ProvisionedPerson.objects.get().deactivated_at is None
+    assert LogRecord.objects.filter(kind="person.deactivated").count() == 2
+    assert Stop.objects.filter(key=gate.rita.public_id).count() == 1
+    with pytest.raises(Conflict, match="already deactivated"):
+        accounts.deactivate_account(person=gate.rita, by=gate.alma)
