@@ -5,6 +5,10 @@ the outcome to nobody."""
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Greatest
 
 from journal import clock, failpoints, log, notify
 from journal.errors import Conflict, NotFound
@@ -14,8 +18,8 @@ from reviews.choices import ENDED
 from reviews.models import Execution, Proposal
 
 from . import locks, representation, transitions
-from .choices import DeliveryStatus, TakenBy
-from .models import Acknowledgement, Agent, Delivery
+from .choices import DeliveryStatus, TakenBy, ThreadStatus
+from .models import Acknowledgement, Agent, Delivery, Thread
 
 UNDELIVERED = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
 
@@ -34,7 +38,8 @@ def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None
     proposal = representation.find_proposal(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
-    if outcome not in _collect_outcome_ids(proposal):
+    # An id cannot be parsed, so the given one is compared with all possible ones.
+    if not any(outcome in possible for possible in list_possible_ids(proposal)):
         raise Conflict("This proposal has no such outcome. Nothing was recorded.")
     locks.lock_outcome(outcome)
     actor, now = log.Actor("agent", agent.slug), clock.now()
@@ -75,22 +80,41 @@ def record_acknowledgement(
     return True
 
 
-def _collect_outcome_ids(proposal: Proposal) -> set[str]:
-    """Collect the ids of every outcome that the proposal has had, or may have had. An
-    id cannot be parsed, so the given one is compared with all possible ones."""
-    outcome_ids = {representation.compute_settled_id(proposal.pk)}
+def filter_unacknowledged(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
+    """Those with an outcome that their agent has not acknowledged, in runs that the
+    agent has not finished."""
+    newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
+    taken = Acknowledgement.objects.filter(proposal=OuterRef("pk")).order_by("-at")
+    finished = Thread.objects.filter(
+        agent__slug=OuterRef("agent"),
+        name=OuterRef("thread"),
+        status=ThreadStatus.FINISHED,
+    )
+    rows: QuerySet[Any] = representation.annotate_status(proposals).annotate(
+        by_agent=Subquery(newest.values("by_agent")[:1]),
+        since=Greatest(
+            "created_at",
+            "request__settled_at",
+            Subquery(newest.values("finished_at")[:1]),
+            Subquery(newest.values("unknown_at")[:1]),
+        ),
+        taken_at=Subquery(taken.values("at")[:1]),
+    )
+    has_outcome = Q(said__in=representation.FINAL_STATUSES) | Q(by_agent=True)
+    untaken = Q(taken_at__isnull=True) | Q(taken_at__lt=F("since"))
+    return rows.filter(has_outcome & untaken & ~Exists(finished))
+
+
+def list_possible_ids(proposal: Proposal) -> list[list[str]]:
+    """The ids of every outcome that the proposal has had, or may have had: for each
+    outcome the id under the present TAG_KEY, then those under the former ones."""
+    outcomes: list[list[str | int]] = [["settled"]]
     # From the log: the execution's row has only the last time, and only until the grant
     # is redeemed.
     retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
-    again = list(retried.values_list("at", flat=True))
+    again = [None, *retried.values_list("at", flat=True)]
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
-            outcome_ids.add(representation.compute_offered_id(proposal.pk, fence))
-            outcome_ids |= {
-                representation.compute_ended_id(proposal.pk, e, fence) for e in ENDED
-            }
-            outcome_ids |= {
-                representation.compute_offered_id(proposal.pk, fence, at)
-                for at in again
-            }
-    return outcome_ids
+            outcomes += [["ended", status, fence] for status in ENDED]
+            outcomes += [representation.name_offer(fence, at) for at in again]
+    return [representation.list_outcome_ids(proposal.pk, *what) for what in outcomes]

@@ -44,3 +44,14 @@ class TakenBy(StrEnum):
 # The source of a proposal that an AuthZEN access request made. Reserved: an agent may
 # not use it, so what such a proposal says of its subject comes from the adapter.
 AUTHZEN_SOURCE = "authzen"
+
+
+class SettingsStatus(StrEnum):
+    """The states of a change that loosens an agent's settings."""
+
+    PROPOSED = "proposed"
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"  # by the administrator who asked for it
+    LAPSED = "lapsed"  # nobody answered in time
+    VOID = "void"  # the agent has other settings by now

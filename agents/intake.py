@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from journal import canonical, ids
@@ -18,10 +19,13 @@ from journal.errors import (
     ToolNotAllowed,
     build_field_error,
 )
-from policies import active, tools
+from policies import active, tool_descriptions, tools
 from policies.documents import TOOL_NAME
 from policies.models import PolicyVersion, Tool
+from policies.tool_descriptions import NOTHING_SAID, ToolDescription
 from reviews import redaction
+from reviews.evidence import files
+from reviews.redaction.redactor import load_redactor
 from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
 from reviews.stops import stops
@@ -65,7 +69,7 @@ def parse_key_header(header: str | None) -> str:
 def check_key_contents(key: CallKey) -> None:
     """Raise InvalidInput for a key that holds personal data or a credential, which must
     not be stored. Call this only for an unused key: a used one is stored already."""
-    _check_identifiers({"Idempotency-Key": key.text})
+    check_identifiers({"Idempotency-Key": key.text})
 
 
 def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
@@ -73,7 +77,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     Raises TooLarge, InvalidInput, AgentStopped, ToolNotAllowed, AgentRateLimited,
     InvalidArgs. Caller holds no transaction."""
     _check_size(body)
-    _check_identifiers(
+    check_identifiers(
         {
             "thread": body.thread,
             **_drop_proposal_ids(parent=body.parent, supersedes=body.supersedes),
@@ -90,7 +94,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     # The log keeps the tool's name for good, so the name is checked first.
     if tool is None:
         _check_tool_name(body.tool)
-    if tool is not None and body.tool not in agent.tools:
+    if tool is not None and not agent.may_propose(body.tool):
         raise ToolNotAllowed
     # An agent over its caps must put no load on the tool's service, and take no locks.
     check_caps(usage)
@@ -106,7 +110,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         args=body.args,
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
-        narrative=_build_narrative(body),
+        narrative=_build_narrative(agent, body),
         origin=ProposalOrigin(
             barred=behind.barred,
             kept_out=behind.kept_out,
@@ -126,6 +130,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         reading=reading,
         callback_url=body.callback_url or "",
         policy=state.policy,
+        described=NOTHING_SAID if tool else _build_tool_description(agent, body),
     )
 
 
@@ -137,9 +142,9 @@ def build_revision_input(
     _check_size(body)
     policy = active.find_active_policy()
     _check_evidence_count(body, policy)
-    _check_identifiers(_collect_resume_at(body))
+    check_identifiers(_collect_resume_at(body))
     tool = tools.find_current_tool(tool_name, policy)
-    if tool is not None and tool_name not in agent.tools:
+    if tool is not None and not agent.may_propose(tool_name):
         raise ToolNotAllowed  # an administrator took the tool away since the proposal
     asker = Asker(agent.slug, thread)
     reading = read_tool_state(tool, body.args, body.preconditions, asker)
@@ -149,7 +154,7 @@ def build_revision_input(
         args=body.args,
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
-        narrative=_build_narrative(body),
+        narrative=_build_narrative(agent, body),
         origin=ProposalOrigin(expires_in=body.expires_in),
         suspended=_build_suspended_state(body.checkpoint),
         reading=reading,
@@ -181,7 +186,8 @@ def read_tool_state(
 def _check_size(body: ActionIn) -> None:
     """Raise TooLarge: every byte of these is redacted, stored and shown to people."""
     state = body.checkpoint.state if body.checkpoint else {}
-    texts = body.model_dump(mode="json", exclude={"args", "checkpoint"})
+    aside = {"args", "checkpoint", "tool_description"}
+    texts = body.model_dump(mode="json", exclude=aside)
     for what, value, limit in (
         ("The arguments are", body.args, ARGS_LIMIT),
         ("The checkpoint's state is", state, STATE_LIMIT),
@@ -213,7 +219,7 @@ def _collect_resume_at(body: ActionIn) -> dict[str, str]:
     return {"checkpoint.resume_at": body.checkpoint.resume_at}
 
 
-def _check_identifiers(fields: Mapping[str, str]) -> None:
+def check_identifiers(fields: Mapping[str, str]) -> None:
     """Raise InvalidInput for a name that holds what redaction would remove from a text.
     A name is compared or returned exactly as it was given, so it cannot be redacted."""
     errors = []
@@ -229,16 +235,32 @@ def _check_tool_name(name: str) -> None:
     if not re.fullmatch(TOOL_NAME, name):
         rule = "must be letters, digits, dots, dashes and _, beginning with a letter"
         raise InvalidInput(errors=[build_field_error("tool", rule)])
-    _check_identifiers({"tool": name})
+    check_identifiers({"tool": name})
 
 
-def _build_narrative(body: ActionIn) -> Narrative:
+def _build_tool_description(agent: Agent, body: ProposalIn) -> ToolDescription:
+    """What the agent says of an undeclared tool, redacted: equal texts of an agent are
+    equal in each of its runs."""
+    given = body.tool_description
+    if given is None:
+        return NOTHING_SAID
+    described = tool_descriptions.build_description(given.text, given.arguments)
+    redactor = load_redactor(agent.slug, "")
+    # What is redacted may be longer than what was sent.
+    text = redactor.text(described.text)[: tool_descriptions.LONGEST_TEXT]
+    return replace(described, text=text, schema=redactor.foreign(described.schema))
+
+
+def _build_narrative(agent: Agent, body: ActionIn) -> Narrative:
+    """Raises InvalidInput for a file that the agent has not sent."""
     return Narrative(
         rationale=body.rationale,
         expected_outcome=body.expected_outcome,
         reversal=body.reversal,
         alternatives=[item.model_dump() for item in body.alternatives],
-        evidence=[item.model_dump() for item in body.evidence],
+        evidence=files.attach_files(
+            agent.slug, [item.model_dump() for item in body.evidence]
+        ),
     )
 
 

@@ -32,6 +32,11 @@ class AgentScope(StrEnum):
     READ = "read"
 
 
+def create_key() -> str:
+    """The text of a new key."""
+    return bearer_tokens.create_token(MARK).text
+
+
 @operation(writes="AgentKey", logs="agent.key_issued")
 def issue_key(
     *,
@@ -39,12 +44,14 @@ def issue_key(
     by: Person,
     expires_at: datetime | None = None,
     scopes: tuple[AgentScope, ...] = tuple(AgentScope),
+    text: str = "",
 ) -> str:
-    """Create a key of an agent and return its text, which is not stored. The agent's
-    other keys remain valid. Raises NotPermitted for anyone but an administrator or the
-    agent's owner."""
+    """Create a key of an agent and return its text, which is not stored; `text` is
+    given where it was created before. The agent's other keys remain valid. Raises
+    NotPermitted for anyone but an administrator or the agent's owner, and ValueError
+    for a text that is no key."""
     people.check_owner_or_administrator(agent.owner, by)
-    minted = bearer_tokens.create_token(MARK)
+    minted = bearer_tokens.read_token(MARK, text or create_key())
     AgentKey.objects.create(
         agent=agent,
         prefix=minted.prefix,

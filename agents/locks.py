@@ -1,6 +1,7 @@
-"""All locks on rows of this package. The thread is the first of all locks. Webhook
-deliveries lock in the order outcome, endpoint, delivery, the agent's callback lane, the
-slow lane, alarm."""
+"""All locks on rows of this package. The thread is the first of all locks, after the
+idempotency key of a call that is judged again; an agent's daily limit is the second.
+Webhook deliveries lock in the order outcome, endpoint, delivery, the agent's callback
+lane, the slow lane, alarm."""
 
 from __future__ import annotations
 
@@ -16,11 +17,20 @@ from journal.statements import Statement
 from reviews.requests import repeats
 from reviews.requests.repeats import EarlierProposals
 
-from .models import Agent, Delivery, Endpoint, Thread
+from .choices import SettingsStatus
+from .models import (
+    Agent,
+    Delivery,
+    Endpoint,
+    IdempotencyKey,
+    SettingsChange,
+    Thread,
+)
 
 # Advisory locks have two keys: one of these numbers, and the hash of a name.
 OUTCOME_LOCK = 0x6F_75_74  # with the outcome's id
 LISTENERS_LOCK = 0x6C_69_73  # with the agent's slug
+DAILY_LOCK = 0x64_61_79  # with the agent's slug
 CALLBACK_LANE_LOCK = 0x6E_61_6D  # with the agent's slug
 _LOCK_EXCLUSIVE = Statement(
     "SELECT pg_advisory_xact_lock(%(kind)s::integer, hashtext(%(name)s))"
@@ -51,6 +61,19 @@ def lock_thread(agent: Agent, name: str) -> Thread:
     return thread
 
 
+_KEY = PreparedQuery(
+    lambda: IdempotencyKey.objects.select_for_update(no_key=True).filter(
+        agent_id=Parameter("agent"), key=Parameter("key")
+    )
+)
+
+
+def lock_key(agent: Agent, key: str) -> IdempotencyKey | None:
+    """Return the row of a used idempotency key, locked until the transaction ends, or
+    None. Caller holds no other lock."""
+    return _KEY.fetch_first(agent=agent.pk, key=key)
+
+
 def lock_outcome(name: str) -> None:
     """Serialise the creation of this outcome's deliveries with its acknowledgement.
     Without the lock neither would see the other's rows, and the agent would be sent an
@@ -64,6 +87,13 @@ def lock_listeners(agent: Agent, *, shared: bool = False) -> None:
     is not committed yet. Caller holds a transaction."""
     statement = _LOCK_SHARED if shared else _LOCK_EXCLUSIVE
     statement.execute(kind=LISTENERS_LOCK, name=agent.slug)
+
+
+def lock_daily_limit(agent: Agent) -> None:
+    """Serialise the proposals of an agent that has a daily limit of proposals or of
+    money, so that no two count the same. Caller holds the thread's lock and no lock
+    after it."""
+    _LOCK_EXCLUSIVE.execute(kind=DAILY_LOCK, name=agent.slug)
 
 
 def lock_listeners_and_find_earlier(
@@ -112,6 +142,25 @@ def lock_idle_threads(queryset: QuerySet[Thread], most: int) -> list[Thread]:
 def lock_idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
     """Lock at most `most` of these deliveries; skip those that are locked already."""
     return list(queryset.select_for_update(of=("self",), skip_locked=True)[:most])
+
+
+def lock_settings_change(pk: int) -> SettingsChange:
+    """Lock a change of an agent's settings, so that one person answers it. Raises
+    NotFound."""
+    rows = SettingsChange.objects.select_related("agent", "asked_by", "settled_by")
+    row = rows.select_for_update(of=("self",), no_key=True).filter(pk=pk).first()
+    if row is None:
+        raise NotFound
+    return row
+
+
+def lock_open_changes(agent: Agent) -> list[SettingsChange]:
+    """Lock the change of the agent's settings that waits for an answer, if any, before
+    the agent's row is written."""
+    rows = SettingsChange.objects.select_related("agent").filter(
+        agent=agent, status=SettingsStatus.PROPOSED
+    )
+    return list(rows.select_for_update(of=("self",), no_key=True))
 
 
 def lock_callback_lane(endpoint: Endpoint) -> None:

@@ -8,13 +8,22 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from journal import ids
 from policies.choices import Risk
+from policies.documents import EVERY_TOOL
+from reviews.models.base import person_key
 
-from .choices import ENDED_STATUSES, DeliveryStatus, TakenBy, ThreadResult, ThreadStatus
+from .choices import (
+    ENDED_STATUSES,
+    DeliveryStatus,
+    SettingsStatus,
+    TakenBy,
+    ThreadResult,
+    ThreadStatus,
+)
 
 MAX_URL_LENGTH = 2048
 
@@ -36,17 +45,95 @@ class Agent(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agents"
     )
+    # Names of tools, or `*`: every tool, also one that a later policy declares.
     tools = ArrayField(models.CharField(max_length=64), default=list)
     risk_ceiling = models.CharField(
         max_length=8, choices=[(r.value, r.value) for r in Risk], default=Risk.CRITICAL
     )
     unattended = models.BooleanField(default=False)
+    # The most proposals within any 24 hours, over all tools; null: no limit.
+    daily_proposals = models.PositiveIntegerField(null=True)
+    # The most money that it may move within 24 hours, over all tools, as an amount for
+    # each currency: {"USD": "500.00"}; null: no limit. See policies/budgets.py.
+    daily_money = models.JSONField(null=True)
     # The owner's name for this version of program, prompts and model; may be empty.
     version = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def has_every_tool(self) -> bool:
+        return EVERY_TOOL in self.tools
+
+    def may_propose(self, tool: str) -> bool:
+        """Whether the agent may propose calls of this tool."""
+        return self.has_every_tool or tool in self.tools
+
+
+class SettingsChange(models.Model):
+    """Settings that one administrator asks for an agent and another one confirms,
+    because they let the agent do more. `before` are those that it had then, and
+    `wanted` those that it gets, as columns of the agent; `digest` is of both."""
+
+    agent = models.ForeignKey(
+        Agent, on_delete=models.PROTECT, related_name="changes", db_index=False
+    )
+    before = models.JSONField()
+    wanted = models.JSONField()
+    digest = models.CharField(max_length=80)
+    reason = models.TextField()
+    status = models.CharField(
+        max_length=9, choices=[(s.value, s.value) for s in SettingsStatus]
+    )
+    asked_by = person_key(db_index=False)
+    asked_at = models.DateTimeField()
+    # The administrator who confirmed or refused it; else null.
+    settled_by = person_key(null=True, db_index=False)
+    settled_at = models.DateTimeField(null=True)
+    refusal = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="settings_change_status",
+                condition=Q(status__in=[s.value for s in SettingsStatus]),
+            ),
+            models.CheckConstraint(
+                name="settings_change_settled_paired",
+                condition=Q(
+                    status="proposed", settled_by__isnull=True, settled_at__isnull=True
+                )
+                | Q(
+                    status__in=["confirmed", "refused"],
+                    settled_by__isnull=False,
+                    settled_at__isnull=False,
+                )
+                | Q(
+                    status__in=["withdrawn", "lapsed", "void"],
+                    settled_by__isnull=True,
+                    settled_at__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="settings_change_second_person",
+                condition=Q(settled_by__isnull=True) | ~Q(settled_by=F("asked_by")),
+            ),
+            models.UniqueConstraint(
+                fields=["agent"],
+                name="settings_change_one_open",
+                condition=Q(status="proposed"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["agent", "-asked_at"], name="settings_change_of_agent"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"settings of {self.agent_id}"
 
 
 class AgentKey(models.Model):
@@ -141,7 +228,10 @@ class Checkpoint(models.Model):
 
 class IdempotencyKey(models.Model):
     """An idempotency key and the answer to its first call, kept for longer than any
-    proposal can wait. `status` and `body` are null until the answer is stored."""
+    proposal can wait. `status` and `body` are null until the answer is stored.
+    `refused_under` is set where the policy blocked the call: a digest of the policy and
+    the permissions, or the rule that lacked something to read. Once these have changed,
+    the same call replaces the answer."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, db_index=False)
     key = models.CharField(max_length=255)
@@ -149,11 +239,16 @@ class IdempotencyKey(models.Model):
     proposal = models.CharField(max_length=40, blank=True)
     status = models.PositiveSmallIntegerField(null=True)
     body = models.JSONField(null=True)
+    refused_under = models.CharField(max_length=80, blank=True, db_default="")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["agent", "key"], name="idempotency_once")
+            models.UniqueConstraint(fields=["agent", "key"], name="idempotency_once"),
+            models.CheckConstraint(
+                name="idempotency_refused",
+                condition=Q(refused_under="") | Q(body__status="blocked"),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -27,10 +27,12 @@ from policies import facts as policies_facts
 from policies import tools
 from policies.choices import Risk
 from policies.models import PolicyVersion
+from policies.tool_descriptions import NOTHING_SAID, ToolDescription
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.governance.ruling import KnownSums, ProposedAction, lock_action_sums
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
+from reviews.questions import questions
 from reviews.redaction.redactor import load_redactor
 from reviews.requests import proposals, repeats
 from reviews.requests.proposals import ProposalOrigin
@@ -40,7 +42,15 @@ from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
 from reviews.tool_services.readers import ToolReading
 
-from . import checkpoints, idempotency, iterations, locks, representation, transitions
+from . import (
+    budgets,
+    checkpoints,
+    idempotency,
+    iterations,
+    locks,
+    representation,
+    transitions,
+)
 from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import CallKey, StoredAnswer
@@ -92,6 +102,9 @@ class ProposalInput:
     policy: PolicyVersion | None = None  # active when the input was checked
     resembles: bool = False  # it names somebody who only resembles a known person
     claimed: Sequence[str] = ()  # who may not decide it because of what the agent says
+    described: ToolDescription = (
+        NOTHING_SAID  # of a tool that the policy does not declare
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +185,13 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
 
 @operation(
     entry="propose_action",
-    locks="idempotency key, thread, the agent's listeners (advisory, shared), "
+    locks="idempotency key, thread, the agent's daily limit (advisory), "
+    "the agent's listeners (advisory, shared), "
     "superseded request or the open request of the same action, sums, standing grant",
     writes="IdempotencyKey, Thread, Checkpoint, Proposal, Revision, Observation; "
     "ApprovalRequest and RequestVersion, or Grant and Execution; StandingGrant for a "
-    "use; Endpoint and Callback for a callback; Stop for a repeat that pauses the run",
+    "use; Endpoint and Callback for a callback; Stop for a repeat that pauses the run; "
+    "Tool for one that the policy does not declare",
     logs="thread.started; request.superseded; proposal.submitted, proposal.blocked, "
     "proposal.repeated or request.joined; request.opened, or grant.issued and "
     "execution.queued; stop.raised",
@@ -186,7 +201,9 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     earlier_answer = idempotency.claim_key(agent, key)
     if earlier_answer is not None:
         return earlier_answer
-    thread = _lock_or_start_thread(agent, asked.thread)
+    thread = lock_or_start_thread(agent, asked.thread)
+    if budgets.has_daily_limit(agent):
+        locks.lock_daily_limit(agent)
     action = build_proposed_action(agent, asked, new_proposal_id())
     same = repeats.build_action_values(action, asked.policy)
     earlier = locks.lock_listeners_and_find_earlier(agent, same)
@@ -203,9 +220,12 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     facts = _load_facts(agent, thread, asked.tool, policy, windows)
     restore_epochs.check_not_restored(facts.state.halted)
     check_caps(facts.usage)
+    budgets.check_daily_limit(agent, facts.state.now)
     if policy is not None and policy != facts.state.policy:
         raise _PolicyChanged
-    _check_running(thread)
+    replaced = [asked.origin.supersedes] if asked.origin.supersedes else []
+    budgets.check_daily_money(agent, action, facts.state, apart_from=replaced)
+    check_running(thread)
     # A stop or pause that is in force is the answer, rather than another pause.
     stops.check_run_may_propose(facts.state.mode, agent.slug, thread.name)
     iterations.check_cap(thread, asked.tool, facts.state.policy, asked.suspended)
@@ -225,7 +245,7 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
         )
         if asked.suspended is not None:
             _save_checkpoint(thread, asked.suspended, action, facts)
-        answer = _store_answer(agent, key, proposal, status=201)
+        answer = _store_answer(agent, key, proposal, facts, status=201)
     if asked.callback_url:
         endpoints.record_callback(
             agent, proposal.pk, asked.callback_url, facts.state.now
@@ -248,7 +268,7 @@ def _join_proposal(
     facts = _load_facts(agent, thread, asked.tool)
     restore_epochs.check_not_restored(facts.state.halted)
     stops.check_run_may_propose(facts.state.mode, agent.slug, thread.name)
-    _check_running(thread)
+    check_running(thread)
     origin = asked.origin
     with writes.unit_of_work():
         proposal = repeats.join_request(
@@ -267,13 +287,14 @@ def _join_proposal(
             endpoints.record_callback(
                 agent, proposal.pk, asked.callback_url, facts.state.now
             )
-        return _store_answer(agent, key, proposal, status=200, undecided=False)
+        return _store_answer(agent, key, proposal, facts, status=200, undecided=False)
 
 
 def _store_answer(
     agent: Agent,
     key: CallKey,
     proposal: Proposal,
+    facts: ProposalFacts,
     *,
     status: int,
     undecided: bool = True,
@@ -281,8 +302,16 @@ def _store_answer(
     """`undecided`: this call made the version that it returns: nobody has voted on
     it."""
     body = representation.build_proposal_json(proposal, undecided=undecided)
+    refused_under = idempotency.describe_refusal(
+        agent, facts.state.policy, proposal.blocked_by
+    )
     return idempotency.store_answer(
-        agent, key, status=status, body=body, proposal=proposal.pk
+        agent,
+        key,
+        status=status,
+        body=body,
+        proposal=proposal.pk,
+        refused_under=refused_under,
     )
 
 
@@ -302,7 +331,8 @@ def check_caps(usage: AgentUsage) -> None:
         )
 
 
-def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
+def lock_or_start_thread(agent: Agent, name: str) -> Thread:
+    """The agent's thread of this name, locked; its first call starts it."""
     try:
         return locks.lock_thread(agent, name)
     except NotFound:
@@ -310,7 +340,8 @@ def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
         return locks.lock_thread(agent, name)
 
 
-def _check_running(thread: Thread) -> None:
+def check_running(thread: Thread) -> None:
+    """Raises Conflict for a finished thread."""
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This thread is finished. Nothing was done. Start another.")
 
@@ -362,11 +393,12 @@ def build_proposed_action(
         unattended=agent.unattended,
         risk_ceiling=Risk(agent.risk_ceiling),
         agent_version=agent.version,
+        described=asked.described,
     )
 
 
 @operation(
-    locks="idempotency key, thread, request, sums",
+    locks="idempotency key, thread, the agent's daily limit (advisory), request, sums",
     writes="IdempotencyKey, Checkpoint, Proposal, Revision, ApprovalRequest, "
     "RequestVersion, Observation",
     logs="request.revised",
@@ -375,15 +407,19 @@ def build_proposed_action(
 def revise_proposal(
     *, agent: Agent, key: CallKey, proposal_id: str, asked: ProposalInput
 ) -> StoredAnswer:
-    """Replace what is proposed by a new revision. Raises NotFound, and what
+    """Replace what is proposed by a new revision. Raises NotFound, AgentRateLimited for
+    more money than the agent may move, and what
     `reviews.requests.proposals.revise_proposal` raises."""
     earlier_answer = idempotency.claim_key(agent, key)
     if earlier_answer is not None:
         return earlier_answer
     thread = _lock_proposal_thread(agent, proposal_id)
+    if agent.daily_money is not None:
+        locks.lock_daily_limit(agent)
     facts = _load_facts(agent, thread, asked.tool)
     restore_epochs.check_not_restored(facts.state.halted)
     action = build_proposed_action(agent, asked, proposal_id)
+    budgets.check_daily_money(agent, action, facts.state, apart_from=[proposal_id])
     with writes.unit_of_work():
         request = proposals.revise_proposal(
             action,
@@ -394,7 +430,7 @@ def revise_proposal(
         )
         if asked.suspended is not None:
             _save_checkpoint(thread, asked.suspended, action, facts, has_earlier=True)
-        return _store_answer(agent, key, request.proposal, status=200)
+        return _store_answer(agent, key, request.proposal, facts, status=200)
 
 
 def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
@@ -424,17 +460,17 @@ def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
 
 
 @operation(
-    locks="thread, requests",
-    writes="Thread; ApprovalRequest, Grant, Execution, Observation",
+    locks="thread, requests, questions",
+    writes="Thread; ApprovalRequest, Grant, Execution, Observation; Question",
     logs="thread.finished; request.withdrawn, or grant.revoked and execution.refused "
-    "or execution.unknown",
+    "or execution.unknown; question.withdrawn",
     after="mail, webhook, wake-up",
 )
 def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
-    """Finish a run: withdraw its open requests and revoke its unredeemed grants. A
-    repeated call with the same result returns the thread unchanged, for an agent that
-    did not get the first answer. Raises NotFound, and IllegalTransition when the run
-    was finished with another result."""
+    """Finish a run: withdraw its open requests and questions, and revoke its unredeemed
+    grants. A repeated call with the same result returns the thread unchanged, for an
+    agent that did not get the first answer. Raises NotFound, and IllegalTransition when
+    the run was finished with another result."""
     thread = locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
         return thread
@@ -461,6 +497,7 @@ def apply_finish(
         proposals.withdraw_proposal(
             proposal_id, agent=agent.slug, actor=actor, now=now, code="thread_finished"
         )
+    questions.withdraw_of_run(agent.slug, name, actor=actor, now=now)
 
 
 def _list_unsettled(agent: str, thread: str) -> list[str]:

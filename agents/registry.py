@@ -1,24 +1,26 @@
-"""The administrators' operations on agents: registration, tools, risk ceiling, owner
-and version."""
+"""The administrators' operations on agents: registration, tools, risk ceiling, daily
+limit, owner and version."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from django.db import IntegrityError
 
-from journal import clock, log
 from journal.errors import Conflict, InvalidInput, build_field_error
 from journal.operations import operation
-from policies import active, people
+from policies import active, budgets, people, solo
+from policies.budgets import Budget
 from policies.choices import Risk
 from policies.models import Person
-from policies.people import build_actor
 from reviews.people import identities
 
-from .models import Agent
+from . import agent_settings, locks, setting_changes
+from .agent_settings import AgentSettings
+from .models import Agent, SettingsChange
 
 MAX_VERSION_LENGTH = 64
 _WILDCARDS = frozenset("*?[")
@@ -27,11 +29,14 @@ _WILDCARDS = frozenset("*?[")
 @dataclass(frozen=True, slots=True)
 class AgentChange:
     """New values for an agent; None leaves a value as it is. `tools` replaces the whole
-    list of what the agent may propose."""
+    list of what the agent may propose; `daily_proposals` is the most that it may
+    propose within 24 hours, and `daily_money` the most that it may move in them."""
 
     tools: Sequence[str] | None = None
     risk_ceiling: Risk | None = None
     owner: Person | None = None
+    daily_proposals: int | None = None  # 0: no limit
+    daily_money: Budget | None = None  # empty: no limit
 
 
 @operation(writes="Agent", logs="agent.registered")
@@ -45,6 +50,8 @@ def register_agent(
     risk_ceiling: Risk = Risk.CRITICAL,
     unattended: bool = False,
     version: str = "",
+    daily_proposals: int | None = None,
+    daily_money: Budget | None = None,
 ) -> Agent:
     """Register an agent. Raises NotPermitted for anyone but an administrator, Conflict
     when the slug is taken."""
@@ -58,56 +65,120 @@ def register_agent(
             risk_ceiling=risk_ceiling,
             unattended=unattended,
             version=version,
+            daily_proposals=daily_proposals or None,
+            daily_money=budgets.check_budget(daily_money or {}) or None,
         )
     except IntegrityError:
         raise Conflict(f"An agent named {slug} is already registered.") from None
-    _log_agent_change("agent.registered", agent, by)
+    setting_changes.log_agent_change("agent.registered", agent, by)
     return agent
 
 
 @operation(
-    writes="Agent; for a new owner also Proposal and ApprovalRequest",
-    logs="agent.changed",
+    locks="settings change",
+    writes="Agent, SettingsChange; for a new owner also Proposal and ApprovalRequest",
+    logs="agent.changed, agent.change_proposed, agent.change_void",
 )
-def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
-    """Change an agent's tools, risk ceiling or owner, with effect from its next
-    proposal. The new owner is also barred from deciding the agent's waiting requests,
-    and their vote on what has not run no longer holds. Raises NotPermitted for anyone
-    but an administrator, InvalidInput when nothing changes or the new owner is
-    deactivated."""
+def change_agent(
+    *, agent: Agent, change: AgentChange, by: Person, reason: str = ""
+) -> SettingsChange | None:
+    """Change an agent's tools, risk ceiling, limits or owner. What tightens, and the
+    owner, takes effect from its next proposal. What loosens waits for a second
+    administrator, for a `reason`: the change is returned, None where there is nothing
+    to confirm. The new owner is also barred from deciding the agent's waiting requests,
+    and their vote on what has not run no longer holds.
+
+    Raises NotPermitted for anyone but an administrator, InvalidInput when nothing
+    changes or the new owner is deactivated, TextMissing for what loosens without a
+    reason, and Conflict while another loosening waits."""
     people.check_administrator(by)
     fresh = _collect_changes(change)
     if not fresh:
-        rule = "set tools, a risk ceiling or an owner"
+        rule = "set tools, a risk ceiling, a daily limit or an owner"
         raise InvalidInput(errors=[build_field_error("change", rule)])
-    Agent.objects.filter(pk=agent.pk).update(**fresh)
-    agent = Agent.objects.select_related("owner").get(pk=agent.pk)
-    if change.owner is not None:
+    agent, waiting = _lock_settings(agent)
+    before = agent_settings.load_settings(agent)
+    owner = {"owner": fresh.pop("owner")} if "owner" in fresh else {}
+    wanted = agent_settings.build_settings({**before.to_columns(), **fresh})
+    now = wanted
+    if not solo.is_solo():  # guard: agent-second-person
+        now = agent_settings.narrow(before, wanted)
+    if now != before:
+        setting_changes.void_waiting(waiting, by)
+    if now != before or owner or wanted == before:
+        _put_in_force(agent, now, by, **owner)
+    if change.owner is not None and not solo.is_solo():
         identities.bar_owner(agent.slug, change.owner)
-    _log_agent_change("agent.changed", agent, by)
-    return agent
+    if now == wanted:
+        return None
+    return setting_changes.propose_change(agent, now, wanted, reason=reason, by=by)
+
+
+@operation(
+    locks="settings change",
+    writes="Agent, SettingsChange",
+    logs="agent.changed, agent.change_void",
+)
+def allow_tools(*, agent: Agent, tools: Collection[str], by: Person) -> None:
+    """Let an agent propose tools that a policy brings, which another administrator than
+    its author activates: two people agree on it already. Raises NotPermitted for anyone
+    but an administrator, and Conflict where the settings change meanwhile."""
+    people.check_administrator(by)
+    agent, waiting = _lock_settings(agent)
+    setting_changes.void_waiting(waiting, by)
+    before = agent_settings.load_settings(agent)
+    more = tuple(sorted({*before.tools, *tools}))
+    _put_in_force(agent, replace(before, tools=more), by)
+
+
+def _lock_settings(agent: Agent) -> tuple[Agent, list[SettingsChange]]:
+    """The agent as it is now, and the changes of its settings that wait: locked first,
+    so that a confirmation is over when the settings are read, or ends here."""
+    waiting = locks.lock_open_changes(agent)
+    return Agent.objects.select_related("owner").get(pk=agent.pk), waiting
+
+
+def _put_in_force(agent: Agent, after: AgentSettings, by: Person, **more: Any) -> None:
+    """Write the settings, and `more` columns, and log them. Raises Conflict where the
+    settings changed since the agent was read."""
+    before = agent_settings.load_settings(agent)
+    if not setting_changes.write_settings(agent, before, after, **more):
+        raise Conflict(setting_changes.CHANGED)
+    agent = Agent.objects.select_related("owner").get(pk=agent.pk)
+    setting_changes.log_agent_change("agent.changed", agent, by)
 
 
 def _collect_changes(change: AgentChange) -> dict[str, object]:
     if change.owner is not None and not change.owner.is_active:
         rule = "this account is deactivated"
         raise InvalidInput(errors=[build_field_error("owner", rule)])
-    fields = {
+    fields: dict[str, object] = {
         "tools": None if change.tools is None else sorted(set(change.tools)),
         "risk_ceiling": change.risk_ceiling,
         "owner": change.owner,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    fresh = {name: value for name, value in fields.items() if value is not None}
+    if change.daily_proposals is not None:
+        fresh["daily_proposals"] = change.daily_proposals or None
+    if change.daily_money is not None:
+        fresh["daily_money"] = budgets.check_budget(change.daily_money) or None
+    return fresh
 
 
 def match_tools(
-    patterns: Iterable[str], among: Iterable[str] | None = None
+    patterns: Collection[str], among: Iterable[str] | None = None
 ) -> list[str]:
     """Return the tool names, sorted, that match any of these names and patterns such as
     `files_*`. `among` defaults to the active policy's tools. Raises InvalidInput for a
     name or pattern that matches none."""
     if among is None:
         policy = active.find_active_policy()
+        if policy is None and patterns:
+            message = (
+                "a pattern is of an active policy's tools, and no policy is active:"
+                " counterseal policy load --by ADMINISTRATOR --activate 1"
+            )
+            raise InvalidInput(errors=[build_field_error("tool", message)])
         among = active.load_document(policy).tools if policy else ()
     known, names = sorted(among), set[str]()
     for pattern in patterns:
@@ -137,22 +208,5 @@ def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
         raise InvalidInput(f"The version: {rule}.", errors=errors)
     Agent.objects.filter(pk=agent.pk).update(version=version)
     agent.refresh_from_db()
-    _log_agent_change("agent.released", agent, by)
+    setting_changes.log_agent_change("agent.released", agent, by)
     return agent
-
-
-def _log_agent_change(kind: str, agent: Agent, by: Person) -> None:
-    log.append(
-        kind,
-        actor=build_actor(by),
-        at=clock.now(),
-        agent=agent.slug,
-        data={
-            "agent": agent.slug,
-            "owner": agent.owner.public_id,
-            "tools": sorted(agent.tools),
-            "risk_ceiling": agent.risk_ceiling,
-            "unattended": agent.unattended,
-            "version": agent.version,
-        },
-    )

@@ -16,7 +16,7 @@ from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Valu
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
-from journal import clock, ids
+from journal import clock, encryption, ids, known_keys
 from journal.errors import InvalidOutcome
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import ExecutionClass, Role
@@ -38,7 +38,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revis
 from reviews.redaction.redactor import load_redactor_of
 from reviews.requests import repeats
 
-from .models import Acknowledgement
+from .models import Acknowledgement, Delivery
 from .schemas.proposals import ProposalOut
 
 
@@ -58,10 +58,14 @@ def compute_offered_id(proposal: str, fence: int, again: datetime | None = None)
     """Return the outcome id of a grant that the agent may redeem. For the first attempt
     (`fence` 0) it is the id of the settled request. `again` is when a person had a
     failed execution retried, which makes another offer."""
+    return _compute_outcome_id(proposal, *name_offer(fence, again))
+
+
+def name_offer(fence: int, again: datetime | None = None) -> list[str | int]:
+    """The words of which the id of an offered grant is made."""
     if not fence:
-        return compute_settled_id(proposal)
-    more = [again.isoformat()] if again else []
-    return _compute_outcome_id(proposal, "offered", fence, *more)
+        return ["settled"]
+    return ["offered", fence, *([again.isoformat()] if again else [])]
 
 
 def compute_request_event_id(
@@ -73,7 +77,35 @@ def compute_request_event_id(
 
 
 def _compute_outcome_id(proposal: str, *what: str | int) -> str:
-    return ids.derive_id("o", settings.COUNTERSEAL.tag_key, "outcome", proposal, *what)
+    """While there is a former TAG_KEY: the id that was acknowledged or sent, otherwise
+    the one by the key that was in use when the proposal was made, so that no agent gets
+    an outcome under two names."""
+    possible = list_outcome_ids(proposal, *what)
+    # guard: former-outcome
+    if len(possible) > 1:
+        taken = Acknowledgement.objects.filter(pk__in=possible).values_list("pk")
+        sent = Delivery.objects.filter(event__in=possible).values_list("event")
+        known = {row for (row,) in taken} or {row for (row,) in sent}
+        used = possible[_find_key_position(proposal)]
+        possible = [outcome for outcome in possible if outcome in known] or [used]
+    return possible[0]
+
+
+def _find_key_position(proposal: str) -> int:
+    """Of the key in `list_tag_keys` that was in use when the proposal was made. 0 for
+    one that this process does not have."""
+    made = Proposal.objects.filter(pk=proposal).values_list("created_at", flat=True)
+    used = known_keys.find_key_at("TAG_KEY", made.first() or clock.now())
+    ids_of_keys = [known_keys.format_id(key) for key in encryption.list_tag_keys()]
+    return ids_of_keys.index(used) if used in ids_of_keys else 0
+
+
+def list_outcome_ids(proposal: str, *what: str | int) -> list[str]:
+    """The id of an outcome under the present TAG_KEY, then under each former one."""
+    return [
+        ids.derive_id("o", key, "outcome", proposal, *what)
+        for key in encryption.list_tag_keys()
+    ]
 
 
 FROM_AGENT = "agent"  # the sender of the agent's own messages

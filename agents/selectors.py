@@ -8,7 +8,7 @@ from typing import Any
 
 from journal import cursors
 from journal.errors import InvalidInput, NotFound, build_field_error
-from policies import tools
+from policies import active, tools
 from policies.choices import Risk
 from policies.documents import ToolDefinition
 from reviews.models import Proposal
@@ -49,9 +49,12 @@ def load_thread(agent: Agent, name: str) -> Thread:
 def list_allowed_tools(agent: Agent) -> list[dict[str, Any]]:
     """List the tools that the agent may propose, that the active policy has, and whose
     risk is within the agent's ceiling, as `ToolOut` objects."""
-    current_tools = (tools.find_current_tool(name) for name in sorted(agent.tools))
+    policy = active.find_active_policy()
+    current = active.load_tools(policy) if policy else {}
     rows = [
-        (tool.version, tools.load_definition(tool)) for tool in current_tools if tool
+        (tool.version, tools.load_definition(tool))
+        for name, tool in sorted(current.items())
+        if agent.may_propose(name)
     ]
     ceiling = Risk(agent.risk_ceiling).rank
     return [_build_tool(v, d) for v, d in rows if d.risk.rank <= ceiling]

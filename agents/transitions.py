@@ -12,8 +12,9 @@ from journal.state_machine import NO_SOURCE, Edge, Machine
 from journal.statements import Statement
 
 from .choices import DeliveryStatus as D
+from .choices import SettingsStatus as S
 from .choices import ThreadStatus as T
-from .models import Agent, Delivery, Thread
+from .models import Agent, Delivery, SettingsChange, Thread
 
 
 def _build_thread_facts(row: Thread) -> Mapping[str, Any]:
@@ -61,7 +62,25 @@ delivery = Machine(
     ],
     _build_delivery_facts,
 )
-MACHINES = {Thread: thread, Delivery: delivery}
+
+
+def _build_settings_facts(row: SettingsChange) -> Mapping[str, Any]:
+    return {"agent": row.agent.slug}
+
+
+settings_change = Machine(
+    "change of an agent's settings",
+    [
+        Edge(NO_SOURCE, "propose", S.PROPOSED, "agent.change_proposed"),
+        Edge(S.PROPOSED, "confirm", S.CONFIRMED, "agent.change_confirmed"),
+        Edge(S.PROPOSED, "refuse", S.REFUSED, "agent.change_refused"),
+        Edge(S.PROPOSED, "withdraw", S.WITHDRAWN, "agent.change_withdrawn"),
+        Edge(S.PROPOSED, "lapse", S.LAPSED, "agent.change_lapsed"),
+        Edge(S.PROPOSED, "void", S.VOID, "agent.change_void"),
+    ],
+    _build_settings_facts,
+)
+MACHINES = {Thread: thread, Delivery: delivery, SettingsChange: settings_change}
 
 
 _START = Statement("""

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from ninja import Router
 
-from . import executions, proposals, threads
+from . import evidence, executions, proposals, questions, threads
 from .auth import record_refusal
 
 __all__ = ["record_refusal", "router"]
 
 router = Router()
-for part in (proposals, executions, threads):
+for part in (proposals, evidence, executions, questions, threads):
     router.add_router("", part.router)

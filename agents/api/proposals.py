@@ -53,8 +53,10 @@ def propose_idempotently(
 ) -> StoredAnswer:
     """Propose an action under an idempotency key, or return the stored answer of an
     earlier call with that key. Raises what `propose_action` raises."""
-    # Without `traceparent`: a repeated call may come from another span.
-    keyed = body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
+    # Without `traceparent`: a repeated call may come from another span. Nor is the
+    # description of the tool a part of what is proposed.
+    aside = {"idempotency_key", "traceparent", "tool_description"}
+    keyed = body.model_dump(mode="json", exclude=aside)
     key = intake.parse_call_key(header, "POST", "/proposals", keyed)
     stored = idempotency.find_stored_answer(agent, key)
     if stored is not None:
@@ -129,9 +131,10 @@ def propose(
     key: RequiredIdempotencyHeader = None,
 ) -> HttpResponse:
     """Propose one action. A repeated call with the same `Idempotency-Key` and body
-    returns the first response again, with status 200 and `Idempotent-Replayed: true`.
-    With `wait` (seconds) the call returns as soon as the agent can act on the result,
-    at the latest after that time."""
+    returns the first response again, with status 200 and `Idempotent-Replayed: true`;
+    a blocked call is judged again once the policy or the agent's permissions have
+    changed. With `wait` (seconds) the call returns as soon as the agent can act on the
+    result, at the latest after that time."""
     agent = get_calling_agent(request)
     fill_traceparent(request, body)
     stored = propose_idempotently(agent, key, body)

@@ -7,9 +7,17 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StrictBool,
+    StrictInt,
+    model_validator,
+)
 
 from agents.choices import AUTHZEN_SOURCE
+from policies.tool_descriptions import LONGEST_TEXT
 from reviews.choices import REVERSAL_SOURCE
 from reviews.dialogue.messages import TEXT_LENGTH as MESSAGE_LENGTH
 from reviews.outbound.trace_context import parse_traceparent
@@ -91,6 +99,22 @@ class ExecutionOut(BaseModel):
     finished_at: Timestamp | None
 
 
+class EvidenceFileOut(BaseModel):
+    """A file as the gate holds it. `problem` says why people cannot see it; the hash
+    stays usable. `pictures` of `count` pages or frames, or some of `rows` and
+    `columns`, are shown. `sensitive`: it has what is hidden in any case."""
+
+    sha256: Sha256Text
+    media_type: str
+    size: int
+    problem: str
+    sensitive: bool
+    pictures: int
+    count: int
+    rows: int
+    columns: int
+
+
 class MessageOut(BaseModel):
     """What a person or the agent said about the proposal, redacted. `from` is a
     person's role, never a name, or `agent`. A question or guidance opens a round; an
@@ -161,6 +185,7 @@ class BatchOut(BaseModel):
 
 THREAD_PATTERN = r"^[A-Za-z0-9._:-]{1,128}$"
 MAX_EVIDENCE_ITEMS = 50  # items; a policy may set a lower limit
+MOST_FILES = 8  # of one proposal
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
 WORDS_LIMIT = 128 * 1024  # the same, for everything beside arguments and checkpoint
 STATE_LIMIT = 64 * 1024  # the same, for a checkpoint's structured state
@@ -207,13 +232,36 @@ class Alternative(Strict):
     why_not: LongText = ""
 
 
+class FileIn(Strict):
+    """A file that the agent has sent with `POST /evidence`. `sensitive` hides it from
+    reviewers until a person reveals it with a reason."""
+
+    sha256: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    sensitive: StrictBool = False
+
+
 class Evidence(Strict):
-    """One piece of evidence: its kind, source, time and text."""
+    """One piece of evidence: its kind, source, time and text, or a file."""
 
     kind: ShortText
     source: ShortText = ""
-    text: LongText
+    text: LongText = ""
     at: ShortText = ""
+    file: FileIn | None = None
+
+    @model_validator(mode="after")
+    def _has_content(self) -> Evidence:
+        if not self.text and self.file is None:
+            raise ValueError("needs a text or a file")
+        return self
+
+
+def _check_file_count(items: list[Evidence]) -> list[Evidence]:
+    count = sum(item.file is not None for item in items)
+    if count > MOST_FILES:
+        raise ValueError(f"at most {MOST_FILES} files: {count} were given")
+    return items
 
 
 class CheckpointIn(Strict):
@@ -250,10 +298,24 @@ class ActionIn(Strict):
     reversal: LongText = ""
     alternatives: Annotated[list[Alternative], Field(max_length=12)] = []
     uncertain: Uncertainty = False
-    evidence: Annotated[list[Evidence], Field(max_length=MAX_EVIDENCE_ITEMS)] = []
+    evidence: Annotated[
+        list[Evidence],
+        Field(max_length=MAX_EVIDENCE_ITEMS),
+        AfterValidator(_check_file_count),
+    ] = []
     checkpoint: CheckpointIn | None = None
     preconditions: dict[str, Any] = {}
     expires_in: Annotated[StrictInt, Field(ge=1, le=90 * 24 * 3600)] | None = None
+
+
+class ToolDescriptionIn(Strict):
+    """What the agent says of the tool: a text, and a JSON Schema of the arguments. Both
+    count only while the policy does not declare the tool: people read them as the
+    agent's words."""
+
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
+    # `schema` is an attribute of the base.
+    arguments: Annotated[dict[str, Any], Field(alias="schema")] = {}
 
 
 class ProposalIn(ActionIn):
@@ -274,13 +336,15 @@ class ProposalIn(ActionIn):
     callback_url: Annotated[str, Field(max_length=2048)] | None = None
     # W3C Trace Context. Without it, the request's header of that name counts.
     traceparent: Annotated[str, AfterValidator(_check_traceparent)] | None = None
+    tool_description: ToolDescriptionIn | None = None
 
 
 class RevisionIn(ActionIn):
     """`POST /proposals/{id}/revisions`. The tool and the thread cannot change."""
 
 
-def _check_has_words(text: str) -> str:
+def check_has_words(text: str) -> str:
+    """Refuse a text of white space only."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
@@ -292,7 +356,7 @@ class MessageIn(Strict):
 
     kind: Literal["answer", "question"]
     text: Annotated[
-        str, Field(max_length=MESSAGE_LENGTH), AfterValidator(_check_has_words)
+        str, Field(max_length=MESSAGE_LENGTH), AfterValidator(check_has_words)
     ]
     round: Annotated[StrictInt, Field(ge=1)] | None = None
 

@@ -189,10 +189,9 @@ def list_secrets(endpoint: Endpoint, now: datetime) -> list[str]:
     sealed_secrets = [endpoint.secret]
     if endpoint.former is not None and endpoint.former_until is not None:
         sealed_secrets += [endpoint.former] if endpoint.former_until > now else []
-    key, context = settings.COUNTERSEAL.data_key, _format_seal_context(endpoint.pk)
+    context = format_seal_context(endpoint.pk)
     return [
-        encryption.decrypt_value(key, bytes(sealed), context).decode()
-        for sealed in sealed_secrets
+        encryption.decrypt_stored(sealed, context).decode() for sealed in sealed_secrets
     ]
 
 
@@ -201,11 +200,12 @@ def _create_secret() -> str:
 
 
 def _seal_secret(endpoint_id: str, secret: str) -> bytes:
-    key, context = settings.COUNTERSEAL.data_key, _format_seal_context(endpoint_id)
-    return encryption.encrypt_value(key, secret.encode(), context)
+    context = format_seal_context(endpoint_id)
+    return encryption.encrypt_stored(secret.encode(), context)
 
 
-def _format_seal_context(endpoint_id: str) -> bytes:
+def format_seal_context(endpoint_id: str) -> bytes:
+    """What binds a secret to its endpoint's row."""
     return b"secret of endpoint " + endpoint_id.encode()
 
 

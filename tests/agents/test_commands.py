@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from agents import intake, keys
+from agents import intake, keys, setting_changes
 from agents.models import AgentKey
 from journal.errors import InvalidAgentKey, ToolNotAllowed
 from journal.models import LogRecord
@@ -40,9 +40,25 @@ def test_tools_are_replaced_by_name_and_pattern(gate: Gate) -> None:
 
 def test_tools_are_added_and_removed(gate: Gate) -> None:
     run("change_agent", "riley", "--tool=look", by="adam")
-    run("change_agent", "riley", "--add-tool=pay", "--remove-tool=lo*", by="adam")
+    told = run(
+        "change_agent",
+        "riley",
+        "--add-tool=pay",
+        "--remove-tool=lo*",
+        "--reason=It pays now.",
+        by="adam",
+    )
+    assert "waits for a second administrator" in told
+    gate.agent.refresh_from_db()
+    assert gate.agent.tools == []
+    change = gate.agent.changes.get()
+    setting_changes.confirm_change(
+        change_id=change.pk, digest=change.digest, by=gate.alma
+    )
     gate.agent.refresh_from_db()
     assert gate.agent.tools == ["pay"]
+    with pytest.raises(CommandError, match="Say why"):
+        run("change_agent", "riley", "--add-tool=look", by="adam")
 
 
 def test_what_no_tool_is_called_is_refused_and_said(gate: Gate) -> None:
@@ -51,7 +67,7 @@ def test_what_no_tool_is_called_is_refused_and_said(gate: Gate) -> None:
         run("change_agent", "riley", "--tool=files_*", by="adam")
     with pytest.raises(CommandError, match="no tool matches mial"):
         run("change_agent", "riley", "--remove-tool=mial", by="adam")
-    with pytest.raises(CommandError, match="set tools, a risk ceiling or an owner"):
+    with pytest.raises(CommandError, match="a daily limit or an owner"):
         run("change_agent", "riley", by="adam")
     gate.agent.refresh_from_db()
     assert gate.agent.tools == before

@@ -20,6 +20,7 @@ class Command(BaseCommand):
     help = (
         "Changes an agent's allowed tools, maximum risk or owner. NAME is a tool of the"
         " active policy or a pattern such as 'files_*'. The agent's keys stay valid."
+        " What lets it do more waits for a second administrator."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,6 +36,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--risk-ceiling", choices=[risk.value for risk in Risk])
         parser.add_argument("--owner", help="a person's username")
+        parser.add_argument(
+            "--reason",
+            default="",
+            help="why the agent is to do more, for the second administrator",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent, by = lookups.load_agent(options["slug"]), load_person(options["by"])
@@ -45,7 +51,10 @@ class Command(BaseCommand):
                 risk_ceiling=Risk(ceiling) if ceiling else None,
                 owner=load_person(owner) if owner else None,
             )
-            agent = registry.change_agent(agent=agent, change=change, by=by)
+            proposed = registry.change_agent(
+                agent=agent, change=change, by=by, reason=options["reason"]
+            )
+            agent = lookups.load_agent(options["slug"])
         except DomainError as error:
             raise to_command_error(error) from error
         tools = ", ".join(agent.tools) or "no tools"
@@ -53,6 +62,11 @@ class Command(BaseCommand):
             f"{agent.slug} (owner {agent.owner.username}) may propose actions up to "
             f"{agent.risk_ceiling} risk: {tools}"
         )
+        if proposed is not None:
+            self.stdout.write(
+                "What lets it do more waits for a second administrator, who answers on"
+                f" the agent's page: /agents/{agent.slug}/"
+            )
 
 
 def _resolve_tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | None:

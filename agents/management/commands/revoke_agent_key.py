@@ -17,7 +17,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
-        parser.add_argument("key", help="its prefix, as list_agent_keys prints it")
+        parser.add_argument(
+            "key", help="its prefix, as `counterseal agents keys` prints it"
+        )
         parser.add_argument(
             "--by",
             required=True,

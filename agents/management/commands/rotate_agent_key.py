@@ -17,7 +17,8 @@ from policies.management.lookups import load_person, to_command_error
 class Command(BaseCommand):
     help = (
         "Issues and prints a new key of an agent. The key is not shown again. Existing"
-        " keys stay valid until you revoke them (list_agent_keys, revoke_agent_key)."
+        " keys stay valid until you revoke them (`counterseal agents keys`,"
+        " `counterseal agents revoke-key`)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -323,3 +323,17 @@ def test_the_limits_of_proposals_hold(pep: EnforcementPoint, settings: Any) -> N
     answer = pep.call("POST", "/access/v1/evaluation", payment())
     assert (answer.status_code, answer.json()["code"]) == (429, "too_many")
     assert answer["Retry-After"] == "60"
+
+
+def test_a_request_that_the_policy_denied_is_judged_again_under_its_key(
+    pep: EnforcementPoint, gate: Gate
+) -> None:
+    factories.hold_unknown_tools(gate.people, "mail")
+    submission = pep.submission(access("send_letter", {"to": "a friend"}))
+    factories.policy(gate.people)
+    denied = pep.submit(submission, "arq-1")
+    assert (denied.status_code, denied.json()["task"]["status"]) == (201, "denied")
+    factories.hold_unknown_tools(gate.people, "mail")
+    answer = pep.submit(submission, "arq-1")
+    assert (answer.status_code, answer.json()["task"]["status"]) == (202, "pending")
+    assert "Idempotent-Replayed" not in answer

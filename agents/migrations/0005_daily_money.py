@@ -1,0 +1,18 @@
+"""An agent may have a limit of money in 24 hours; none by default."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("agents", "0004_daily_proposals")]
+
+    release = "0.1.0"
+    step = "expand"
+
+    operations: ClassVar = [
+        migrations.AddField("agent", "daily_money", models.JSONField(null=True))
+    ]
