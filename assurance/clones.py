@@ -84,7 +84,9 @@ def load_versions(
     newest = sources.order_by("-settled_at").values("pk")[:NEWEST]
     approved = list(
         RequestVersion.objects.filter(
-            request__in=newest, number=F("request__version")
+            request__in=newest,
+            number=F("request__version"),
+            revision__removed_after=None,
         ).select_related("request__proposal", "revision__tool")
     )
     chance.shuffle(approved)

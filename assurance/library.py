@@ -19,11 +19,10 @@ from journal.operations import operation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
-from reviews.choices import DefectChangeStatus, DefectKind
+from reviews.administration import second_person
+from reviews.choices import ChangeStatus, DefectKind
 from reviews.models import DefectChange
-from reviews.permissions import Permission
-
-from . import second_person
+from reviews.roles import Permission
 
 USUAL_WEIGHT, MOST_WEIGHT = 1, 5  # 0 is never
 
@@ -38,7 +37,7 @@ def load_weights() -> dict[DefectKind, int]:
 
 def _select_in_force() -> QuerySet[DefectChange]:
     """The newest confirmed change of each kind."""
-    confirmed = DefectChange.objects.filter(status=DefectChangeStatus.CONFIRMED)
+    confirmed = DefectChange.objects.filter(status=ChangeStatus.CONFIRMED)
     return confirmed.order_by("defect", "-settled_at", "-pk").distinct("defect")
 
 
@@ -105,7 +104,7 @@ def _lock_answerable(change_id: int, person: Person) -> DefectChange:
     permissions.check_permission(person, Permission.MANAGE_DEFECTS)
     change = locks.lock_defect_change(change_id)
     why_not = describe_why_no_answer(change, person)
-    second_person.check_may_answer(change, why_not, DefectChangeStatus.PROPOSED)
+    second_person.check_may_answer(change, why_not, ChangeStatus.PROPOSED)
     return change
 
 
@@ -128,15 +127,13 @@ def describe_why_no_answer(change: DefectChange, person: Person) -> str:
 def _settle(
     change: DefectChange, event: str, person: Person, refusal: str = ""
 ) -> DefectChange:
-    now = clock.now()
-    return transitions.defect_change.apply(
+    return second_person.settle_row(
+        transitions.defect_change,
         change,
         event,
-        actor=build_actor(person),
-        now=now,
-        changes={"settled_by": person, "settled_at": now, "refusal": refusal},
-        private={"reason": refusal} if refusal else None,
-        **_build_log_data(change),
+        person=person,
+        refusal=refusal,
+        log_data=_build_log_data(change),
     )
 
 
@@ -150,7 +147,7 @@ def withdraw_change(*, change_id: int, person: Person) -> DefectChange:
         transitions.defect_change,
         change,
         person=person,
-        open_status=DefectChangeStatus.PROPOSED,
+        open_status=ChangeStatus.PROPOSED,
         log_data=_build_log_data(change),
     )
 
@@ -162,7 +159,7 @@ def _build_log_data(change: DefectChange) -> dict[str, Any]:
 @operation(locks="changes (skip locked)", writes="DefectChange", logs="defect.lapsed")
 def lapse_changes() -> int:
     """End the changes that nobody answered within a week. Returns how many."""
-    rows = DefectChange.objects.filter(status=DefectChangeStatus.PROPOSED)
+    rows = DefectChange.objects.filter(status=ChangeStatus.PROPOSED)
     return second_person.lapse_unanswered(
         transitions.defect_change, rows, _build_log_data
     )

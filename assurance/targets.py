@@ -96,6 +96,7 @@ def _load_first_decided(
             request__status__in=DECIDED,
             request__settled_at__gt=latest - LOOKED_BACK,
             request__settled_at__lte=latest,
+            revision__removed_after=None,
         )
         .order_by("-request__settled_at")
         .values_list(

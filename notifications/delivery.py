@@ -22,10 +22,16 @@ from journal.prepared_queries import Parameter, PreparedUpdate
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
-from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
-from reviews.models import Alarm, ApprovalRequest, Execution, Hold, Notice
+from reviews.choices import (
+    AlarmStatus,
+    ExecutionStatus,
+    QuestionStatus,
+    RequestStatus,
+)
+from reviews.models import Alarm, ApprovalRequest, Execution, Hold, Notice, Question
 from reviews.models.people import SUBJECTS
 from reviews.people import preferences
+from reviews.questions import addressees
 
 from . import send_times
 from .channels import attempts, registry
@@ -51,7 +57,7 @@ _DROP = PreparedUpdate(
 
 def build_message_line(notice: Notice) -> MessageLine:
     """Build the line that a message prints for a notice."""
-    about = notice.request or notice.execution or notice.alarm or notice.drill
+    about = next(filter(None, (getattr(notice, subject) for subject in SUBJECTS)), None)
     assert about is not None  # the database says so
     settled = notice.request if notice.kind == "settled" else None
     ends = f", {settled.status}" if settled else ""
@@ -72,6 +78,8 @@ def find_drop_reason(notice: Notice) -> str:
         return _find_alarm_drop_reason(notice, notice.alarm)
     if notice.drill is not None:
         return "settled" if notice.drill.ends_at <= clock.now() else ""
+    if notice.question is not None:
+        return _find_question_drop_reason(notice, notice.question)
     if notice.request is None or notice.kind not in WAITING_KINDS:
         return ""
     return _find_request_drop_reason(notice, notice.request)
@@ -107,6 +115,16 @@ def _find_alarm_drop_reason(notice: Notice, alarm: Alarm) -> str:
     if notice.person is not None and not _supervises(notice.person, alarm.queue_id):
         return "not_theirs"
     return "settled" if alarm.status == AlarmStatus.CLOSED else ""
+
+
+def _find_question_drop_reason(notice: Notice, question: Question) -> str:
+    open_ = question.status == QuestionStatus.OPEN and question.expires_at > clock.now()
+    if not open_:
+        return "settled"
+    if notice.person is None:
+        return ""
+    cause = addressees.describe_why_cannot_answer(notice.person, question)
+    return "not_theirs" if cause else ""
 
 
 def _supervises(person: Person, queue: int | None) -> bool:
@@ -242,6 +260,10 @@ def _drop_settled(person: Person, channel: str, gathered: QuerySet[Notice]) -> N
     waits = pending & Q(request__expires_at__gt=clock.now())
     over = asked.exclude(waits, request__version=F("version"))
     _update_in_chunks(gathered, _list_keys(over), let_go="settled")
+    questions = gathered.filter(question__isnull=False)
+    open_ = Q(question__status=QuestionStatus.OPEN)
+    ended = questions.exclude(open_, question__expires_at__gt=clock.now())
+    _update_in_chunks(gathered, _list_keys(ended), let_go="settled")
 
 
 def _list_keys(rows: QuerySet[Notice]) -> list[int]:
@@ -265,6 +287,8 @@ def _sort_notices(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
         "execution__grant__revision__tool",
         "alarm__proposal",
         "drill__queue",
+        "question__queue",
+        "question__person",
     )
     waits = Q(kind__in=WAITING_KINDS)
     return related.annotate(waits=waits).order_by("-waits", "request__expires_at", "pk")

@@ -27,6 +27,8 @@ class Audience(StrEnum):
     ANNOUNCEMENT = "announcement"  # the same; the message names its proposal
     ALARM = "alarm"  # the supervisors of the alarm's queue
     DRILL = "drill"  # the people whom the drill asks
+    QUESTION = "question"  # the people who may answer the question
+    LINKED = "linked"  # the person who chooses a password; without a notice
     INCIDENT = "incident"  # the supervisor whom the message names; without a notice
 
 
@@ -37,7 +39,7 @@ class NotificationEvent:
     kind: str  # of the notices that it plans
     audience: Audience
     title: str  # the first words of its mail; "" if the mail has its own
-    waits: bool  # asks for a decision: obsolete once the request is decided
+    waits: bool  # asks for a decision or an answer: obsolete once it is given
 
 
 _ask = partial(NotificationEvent, waits=True)
@@ -48,6 +50,8 @@ EVENTS: Mapping[str, NotificationEvent] = {
     "request.escalated": _ask(
         "escalated", Audience.SUPERVISORS, "Escalated to supervisors"
     ),
+    # To the people of the other queue it is a new request.
+    "request.moved": _ask("opened", Audience.DECIDERS, "Approval needed"),
     "request.returned": _ask("returned", Audience.DECIDERS, "Returned with guidance"),
     "request.asked": _ask("asked", Audience.DECIDERS, "Question from the agent"),
     "request.answered": _ask("answered", Audience.NAMED, "The agent answered"),
@@ -71,7 +75,9 @@ EVENTS: Mapping[str, NotificationEvent] = {
         "cancelled", Audience.EXECUTION, "Cancelled after a revoked approval"
     ),
     "alarm.raised": _tell("alarm", Audience.ALARM, "Alarm"),
+    "question.asked": _ask("question", Audience.QUESTION, "An agent asks"),
     "drill.started": _tell("drill", Audience.DRILL, "Drill"),
+    "person.linked": _tell("linked", Audience.LINKED, ""),
     # The mail's own facts say whether deadlines are paused or resumed.
     "incident.told": _tell("incident", Audience.INCIDENT, ""),
 }

@@ -24,7 +24,7 @@ from policies.choices import Risk, Role
 from policies.documents import Place
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import AlarmStatus
+from reviews.choices import AlarmStatus, QuestionStatus
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -32,8 +32,10 @@ from reviews.models import (
     Notice,
     NotificationDrill,
     Proposal,
+    Question,
 )
 from reviews.people import preferences
+from reviews.questions import addressees
 
 from . import delivery, send_times
 from .channels import attempts, email, routing
@@ -79,6 +81,8 @@ def notify_of_event(message: OutboxMessage) -> None:
         # The mail goes at once whatever the reader's preferences, because an incident
         # concerns all open requests.
         email.send_incident_mail(message.subject, **message.facts)
+    elif event.audience is Audience.LINKED:
+        email.send_link_mail(message.subject)
     elif audience := _FINDERS[event.audience](message):
         notify_people(audience, event.kind)
 
@@ -91,7 +95,7 @@ def notify_people(audience: NoticeAudience, kind: str) -> int:
     now, about = clock.now(), audience.about
     places = routing.route_notice(about, kind)
     plans = _build_plans(audience, places, kind, now)
-    if kind not in PERSONAL_KINDS and not _is_canary(about):
+    if not _is_personal(about, kind) and not _is_canary(about):
         plans += [
             NoticePlan(None, SendTime(now), must=False, channel=channel, target=target)
             for channel, target in routing.select_shared_places(about, kind, places)
@@ -99,6 +103,13 @@ def notify_people(audience: NoticeAudience, kind: str) -> int:
     plan_notices(about=about, kind=kind, plans=plans, now=now)
     known = {person.pk: person for person in audience.people}
     return _deliver_each(_select_due(about, kind, now), known)
+
+
+def _is_personal(about: Mapping[str, Any], kind: str) -> bool:
+    """Whether a notice concerns one person only."""
+    question: Question | None = about.get("question")
+    asks_person = question is not None and question.person_id is not None
+    return asks_person or kind in PERSONAL_KINDS
 
 
 def _is_canary(about: Mapping[str, Any]) -> bool:
@@ -200,6 +211,17 @@ def _find_of_drill(message: OutboxMessage) -> NoticeAudience | None:
     return NoticeAudience(people, drill.risk, about)
 
 
+def _find_of_question(message: OutboxMessage) -> NoticeAudience | None:
+    """The people who may answer. Nobody new is asked once it has ended."""
+    question = Question.objects.select_related("queue", "person").get(
+        pk=message.subject
+    )
+    if question.status != QuestionStatus.OPEN or question.expires_at <= clock.now():
+        return None
+    about = {"question": question, "occasion": question.pk}
+    return NoticeAudience(addressees.list_addressees(question), Risk.LOW, about)
+
+
 _FINDERS: Mapping[Audience, Callable[[OutboxMessage], NoticeAudience | None]] = {
     Audience.DECIDERS: _find_deciders,
     Audience.SUPERVISORS: _find_supervisors,
@@ -209,6 +231,7 @@ _FINDERS: Mapping[Audience, Callable[[OutboxMessage], NoticeAudience | None]] = 
     Audience.ANNOUNCEMENT: _find_of_announcement,
     Audience.ALARM: _find_of_alarm,
     Audience.DRILL: _find_of_drill,
+    Audience.QUESTION: _find_of_question,
 }
 
 

@@ -27,12 +27,12 @@ from policies.choices import Role
 from policies.models import Person, Tool
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
+from reviews.administration import second_person
+from reviews.administration.second_person import LONGEST_TEXT
 from reviews.choices import DatasetStatus
 from reviews.models import Dataset, Decision
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
-from .. import second_person
-from ..second_person import LONGEST_TEXT
 from . import selection
 from .selection import MOST_DECISIONS
 
@@ -204,16 +204,14 @@ def build_shown_terms(dataset: Dataset) -> dict[str, object]:
 def refuse_dataset(*, dataset_id: str, person: Person, reason: str) -> Dataset:
     """Refuse; nothing is written. Raises NotFound, NotPermitted, Conflict when it is
     answered already, TextMissing."""
-    dataset, now = _lock_answerable(dataset_id, person), clock.now()
-    refusal = second_person.read_reason(reason)
-    return transitions.dataset.apply(
+    dataset = _lock_answerable(dataset_id, person)
+    return second_person.settle_row(
+        transitions.dataset,
         dataset,
         "refuse",
-        actor=build_actor(person),
-        now=now,
-        changes={"settled_by": person, "settled_at": now, "refusal": refusal},
-        data={"dataset": dataset.pk},
-        private={"reason": refusal},
+        person=person,
+        refusal=second_person.read_reason(reason),
+        log_data=_build_log_data(dataset),
     )
 
 

@@ -22,7 +22,7 @@ from policies.people import build_actor
 from reviews import locks, permissions, redaction, transitions
 from reviews.choices import DatasetStatus
 from reviews.models import Dataset, DatasetPart
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from . import selection
 from .consent import KEPT_FOR, load_downloadable

@@ -183,7 +183,9 @@ def _join_requests(
 
 def _load_versions(requests: Collection[str]) -> Iterator[RequestVersion]:
     versions = RequestVersion.objects.filter(
-        Q(request__in=requests), revision__tool__isnull=False
+        Q(request__in=requests),
+        revision__tool__isnull=False,
+        revision__removed_after=None,
     )
     related = versions.select_related("revision__tool", "request__proposal")
     return related.order_by("pk").iterator(chunk_size=_CHUNK)

@@ -18,20 +18,29 @@ from reviews.models import (
     ApprovalRequest,
     Execution,
     NotificationDrill,
+    Question,
     Revision,
 )
 from reviews.presenters.shapes import SentencePart
+from reviews.questions import addressees
 from reviews.quorum import StepData
 
 from .contract import MessageLine, MessageRemainder
 
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
+QUESTION_EFFECT = (
+    "An agent asks people a question with a form. An answer authorizes nothing. Follow"
+    " the link to read the question and answer it."
+)
 TEST_SUBJECT = "Test email from Counterseal"
 DRILL_EFFECT = (
     "This is a drill: no request waits. Follow the link to show that this message"
     " reached you."
 )
+
+
+_LINK_LABELS: dict[type[object], str] = {Question: "Read and answer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,8 @@ def summarize_line(line: MessageLine) -> MessageSummary:
         effect = f"{facts['title']}. {facts['means']}"
     elif isinstance(about, NotificationDrill):
         rows = [("Queue", about.queue.title)]
+    elif isinstance(about, Question):
+        rows = [("Agent", about.agent), *_build_question_rows(about)]
     elif isinstance(about, Execution):
         rows += [("Execution", about.pk), ("Result", about.status)]
     else:
@@ -69,7 +80,9 @@ def summarize_line(line: MessageLine) -> MessageSummary:
         effect=effect,
         rows=rows,
         link=str(facts["link"]),
-        link_label="Read and decide" if line.waits else "Read",
+        link_label=_LINK_LABELS.get(type(about), "Read and decide")
+        if line.waits
+        else "Read",
     )
 
 
@@ -80,6 +93,8 @@ def build_facts(line: MessageLine) -> dict[str, object]:
         return _build_alarm_facts(about, line.what)
     if isinstance(about, NotificationDrill):
         return _build_drill_facts(about, line)
+    if isinstance(about, Question):
+        return _build_question_facts(about, line.what)
     proposal = about.proposal
     facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
     if isinstance(about, Execution):
@@ -128,6 +143,25 @@ def _build_drill_facts(
     }
 
 
+def _build_question_facts(question: Question, what: str) -> dict[str, object]:
+    """Without the question's text, which an agent wrote."""
+    return {
+        "what": what,
+        "tool": "",
+        "question": question,
+        "waits": True,
+        "to": addressees.format_addressee(question),
+        "effect": QUESTION_EFFECT,
+        "deadline": format_minute(question.expires_at),
+        "link": build_link(f"/questions/{question.pk}/"),
+    }
+
+
+def _build_question_rows(question: Question) -> Sequence[tuple[str, str]]:
+    asked = addressees.format_addressee(question)
+    return [("Asks", asked), ("Expires", format_minute(question.expires_at))]
+
+
 def build_link(path: str) -> str:
     return f"{settings.COUNTERSEAL.base_url}{path}"
 
@@ -139,6 +173,9 @@ def format_subject(line: MessageLine) -> str:
         return f"{line.what}: {wording.describe_alarm(about.kind).title}"
     if isinstance(about, NotificationDrill):
         return f"{line.what}: no request waits in {about.queue.title}"
+    if isinstance(about, Question):
+        by = format_minute(about.expires_at)
+        return f"{line.what}: {about.agent} waits for an answer by {by}"
     tool = about.proposal.tool_name
     if isinstance(about, Execution):
         return f"{line.what}: {tool}"
@@ -196,10 +233,10 @@ def count_waiting(lines: Sequence[MessageLine], rest: MessageRemainder) -> int:
 
 
 def find_first_deadline(lines: Sequence[MessageLine]) -> str:
-    """The nearest deadline of the requests that wait; "" where none does."""
+    """The nearest deadline of what waits; "" where none does."""
     deadlines = [
         line.about.expires_at
         for line in lines
-        if line.waits and isinstance(line.about, ApprovalRequest)
+        if line.waits and isinstance(line.about, ApprovalRequest | Question)
     ]
     return format_minute(min(deadlines)) if deadlines else ""

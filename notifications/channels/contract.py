@@ -12,15 +12,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from policies.models import Person
-from reviews.models import Alarm, ApprovalRequest, Execution, NotificationDrill
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Execution,
+    NotificationDrill,
+    Question,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLine:
-    """What a message says about one request, execution, alarm or drill."""
+    """What a message says about one request, execution, alarm, drill or question."""
 
     what: str
-    about: ApprovalRequest | Execution | Alarm | NotificationDrill
+    about: ApprovalRequest | Execution | Alarm | NotificationDrill | Question
     waits: bool = False  # whether it waits for its reader's decision
     kind: str = ""  # of the event, as in `notifications.events`
     channel: str = ""  # by which it goes

@@ -11,10 +11,12 @@ from email.utils import make_msgid
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 
+from policies import password_links
 from policies.models import Person
-from reviews.models import Alarm, Execution, Incident, NotificationDrill
+from reviews.models import Alarm, Execution, Incident, NotificationDrill, Question
 
 from . import content
 from .contract import (
@@ -55,6 +57,7 @@ TEMPLATES: dict[type[object], str] = {
     Alarm: "mail/alarm.txt",
     Execution: "mail/execution.txt",
     NotificationDrill: "mail/drill.txt",
+    Question: "mail/question.txt",
 }
 
 
@@ -88,6 +91,19 @@ def send_test_mail(person: Person) -> str:
     Message-ID."""
     facts = {"link": content.build_link("/me/notifications/")}
     return _send_template(person, content.TEST_SUBJECT, "mail/test.txt", facts)
+
+
+def send_link_mail(who: str) -> None:
+    """Mail a person the link by which they choose a password; nothing once they have
+    used it. `who` is their public id. The link is made here, so that no table holds
+    it."""
+    person = Person.objects.get(public_id=who)
+    if not password_links.is_awaited(person):
+        return
+    path = reverse("reviews:password_link", args=[password_links.create_token(person)])
+    facts = {"person": person, "days": password_links.LINK_AGE.days}
+    facts["link"] = content.build_link(path)
+    _send_template(person, "Choose your password", "mail/password_link.txt", facts)
 
 
 def send_incident_mail(incident: str, *, person: str, kind: str) -> None:

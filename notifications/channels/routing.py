@@ -15,6 +15,7 @@ from reviews.models import (
     Execution,
     Notice,
     NotificationDrill,
+    Question,
 )
 from reviews.models.people import SUBJECTS
 
@@ -26,8 +27,8 @@ DEFAULT_PLACES = (Place(USUAL_CHANNEL, ""), Place("push", ""))
 
 
 def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
-    """The channels of a notice about a request, an execution, an alarm or a drill
-    (`about`, as the fields of `Notice`)."""
+    """The channels of a notice about a request, an execution, an alarm, a drill or a
+    question (`about`, as the fields of `Notice`)."""
     version = active.find_active_policy()
     routes = active.load_document(version).routes if version else []
     if routes:
@@ -40,7 +41,8 @@ def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
 
 
 def _build_routed_message(
-    subject: ApprovalRequest | Execution | Alarm | NotificationDrill | None, kind: str
+    subject: ApprovalRequest | Execution | Alarm | NotificationDrill | Question | None,
+    kind: str,
 ) -> RoutedMessage:
     if isinstance(subject, NotificationDrill):  # as a new request would go
         return RoutedMessage(at="opened", queue=subject.queue.name, risk=subject.risk)

@@ -19,7 +19,7 @@ from policies.models import Person, Queue
 from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.models import DrillSighting, Notice, NotificationDrill
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from . import duty, shifts
 

@@ -19,7 +19,7 @@ from policies.models import Person, Queue
 from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.models import OnCallShift
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 LONGEST_SHIFT = timedelta(days=14)
 FARTHEST = timedelta(days=366)  # how far ahead a shift may begin

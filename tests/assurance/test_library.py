@@ -9,14 +9,15 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, transaction
 
-from assurance import clones, library, second_person
+from assurance import clones, library
 from assurance.examples import build_example
 from hitl import tasks
 from journal import clock
 from journal.errors import Conflict, InvalidArgs, NotFound, NotPermitted, TextMissing
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.choices import DefectChangeStatus, DefectKind
+from reviews.administration import second_person
+from reviews.choices import ChangeStatus, DefectKind
 from reviews.models import DefectChange
 from tests.assurance.planting import approve_source, reload
 from tests.conftest import Gate
@@ -103,9 +104,9 @@ def test_a_change_is_refused_withdrawn_or_lapses(gate: Gate) -> None:
     assert library.load_weights() == dict.fromkeys(DefectKind, 1)
     ends = [DefectChange.objects.get(pk=one.pk) for one in (refused, withdrawn, lapsed)]
     assert [one.status for one in ends] == [
-        DefectChangeStatus.REFUSED,
-        DefectChangeStatus.WITHDRAWN,
-        DefectChangeStatus.LAPSED,
+        ChangeStatus.REFUSED,
+        ChangeStatus.WITHDRAWN,
+        ChangeStatus.LAPSED,
     ]
     with pytest.raises(NotFound):
         library.withdraw_change(change_id=0, person=reload(gate.adam))

@@ -6,12 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.conf import settings
+from django.db import transaction
+from django.test import override_settings
+
 from journal import clock
 from notifications.on_call import drills
+from policies import password_links
 from policies.choices import Risk
+from policies.models import Queue
 from reviews import deadlines
 from reviews.choices import MessageKind, Scope
-from reviews.decisions import returns
+from reviews.decisions import moves, returns
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents, stops
@@ -20,6 +26,7 @@ from tests.factories import decide, propose
 from tests.hitl.tasks.draining import drain
 from tests.reviews import states
 from tests.reviews.dialogue.talking import ask, reply
+from tests.reviews.questions.asking import ask as ask_people
 
 Occasion = Callable[[Gate], str]
 
@@ -32,6 +39,11 @@ def opened(gate: Gate) -> str:
 def escalated(gate: Gate) -> str:
     decide(propose(gate.agent).request, gate.rita, "escalate")
     return "request.escalated"
+
+
+def question_asked(gate: Gate) -> str:
+    ask_people(gate.agent)
+    return "question.asked"
 
 
 def half_time(gate: Gate) -> str:
@@ -97,6 +109,17 @@ def returned(gate: Gate) -> str:
     return "request.returned"
 
 
+def moved(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    moves.move_request(
+        request_id=request.pk,
+        person=gate.sam,
+        to=Queue.objects.get(name="mail"),
+        reason="They know the customer.",
+    )
+    return "request.moved"
+
+
 def asked(gate: Gate) -> str:
     request = propose(gate.agent).request
     reply(gate, request, kind=MessageKind.QUESTION)
@@ -150,6 +173,14 @@ def frozen(gate: Gate) -> str:
     return "incident.told"
 
 
+def linked(gate: Gate) -> str:
+    """Sue may choose a new password."""
+    mail = settings.COUNTERSEAL.model_copy(update={"mail_url": "smtp://localhost:25"})
+    with override_settings(COUNTERSEAL=mail), transaction.atomic():
+        password_links.open_link(gate.sue)
+    return "person.linked"
+
+
 def drilled(gate: Gate) -> str:
     request = propose(gate.agent).request
     drills.start_drill(person=gate.sue, queue=request.queue, risk=Risk.HIGH)
@@ -169,10 +200,12 @@ def _revoke_reviewer(gate: Gate) -> None:
 OCCASIONS: dict[str, Occasion] = {
     "request.opened": opened,
     "request.escalated": escalated,
+    "request.moved": moved,
     "request.returned": returned,
     "request.asked": asked,
     "request.answered": answered,
     "request.revoked": revoked,
+    "question.asked": question_asked,
     "request.half_time": half_time,
     "request.due_soon": due_soon,
     "request.settled": settled,
@@ -188,4 +221,5 @@ OCCASIONS: dict[str, Occasion] = {
     "alarm.raised": alarmed,
     "drill.started": drilled,
     "incident.told": frozen,
+    "person.linked": linked,
 }

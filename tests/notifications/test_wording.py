@@ -58,6 +58,11 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
             f"Expires soon: {ONE}",
         ),
         (
+            "request.moved",
+            "Approval needed: pay, high risk, by <time>",
+            f"Approval needed: {ONE}",
+        ),
+        (
             "request.returned",
             "Returned with guidance: pay, high risk, by <time>",
             f"Returned with guidance: {ONE}",

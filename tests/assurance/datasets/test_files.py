@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents import reversals
-from assurance import second_person, second_reviews
+from assurance import second_reviews
 from assurance.datasets import consent as consents
 from assurance.datasets import files
 from hitl import tasks
@@ -17,6 +17,7 @@ from journal.errors import Conflict, InvalidArgs, NotPermitted
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
+from reviews.administration import second_person
 from reviews.choices import (
     DatasetStatus,
     DefectKind,
