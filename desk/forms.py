@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from journal import clock
 from policies.models import Person, Queue
+from policies.passkeys import LONGEST_ANSWER
 from reviews.choices import (
     EVERY_QUEUE_VALUE,
     REASON_LABELS,
@@ -25,6 +26,7 @@ from reviews.decisions.drafts import ARGUMENT_PREFIX
 from reviews.people import tokens
 
 NOTE_LENGTH = 2000
+CODE_LENGTH = 40  # of an app or for recovery, however it is spaced
 MAX_NUMBER = 2**31 - 1  # of a version or a round: the database stores no larger one
 # A message to the agent: a question or an answer, and a request to revise.
 MESSAGE_PANELS = ("ask", "send_back")
@@ -102,6 +104,7 @@ class DecisionForm(forms.Form):
     action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = TextField(max_length=NOTE_LENGTH, required=False)
+    ready = TextField(max_length=16, required=False)  # the key of a ready text
     leaning = forms.ChoiceField(
         choices=[("approve", ""), ("reject", "")], required=False
     )
@@ -110,6 +113,8 @@ class DecisionForm(forms.Form):
     not_before = TimeField(required=False, error_messages=TIME_ERRORS)
     not_after = TimeField(required=False, error_messages=TIME_ERRORS)
     password = TextField(max_length=4096, required=False, strip=False)
+    one_time_code = TextField(max_length=CODE_LENGTH, required=False)
+    passkey = TextField(max_length=LONGEST_ANSWER, required=False)
 
     @property
     def meant(self) -> Verdict:
@@ -260,6 +265,30 @@ class NoteForm(forms.Form):
     """A note for the record."""
 
     text = TextField(max_length=NOTE_LENGTH, required=False)
+
+
+class MoveForm(forms.Form):
+    """The queue to which a request moves, and why."""
+
+    queue = forms.ChoiceField(
+        error_messages={
+            "required": "Choose a queue.",
+            "invalid_choice": "There is no such queue to move it to. Choose another.",
+        }
+    )
+    reason = _build_required_text("Say why it moves. The audit log keeps it.")
+
+    def __init__(
+        self, data: Mapping[str, str] | None, *, queues: Iterable[Queue]
+    ) -> None:
+        super().__init__(data)
+        self._queues = {queue.name: queue for queue in queues}
+        field = cast(forms.ChoiceField, self.fields["queue"])
+        names = [(name, queue.title) for name, queue in self._queues.items()]
+        field.choices = [("", "Choose a queue"), *names]
+
+    def clean_queue(self) -> Queue:
+        return self._queues[self.cleaned_data["queue"]]
 
 
 class HandOverForm(forms.Form):

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
+from .account import factor_views as factors
+from .account import passkey_views as own_keys
+from .account import provider_views as providers
+from .account import session_views as own_sessions
+from .account import sign_in_views as signing_in
+from .account import substitute_views as substitution
 from .account import views
 from .alarms import views as alarms
 from .announced import views as announced
+from .as_seen import file_views as evidence_files
 from .as_seen import views as shown
 from .assurance import dataset_views as sets
 from .assurance import library_views as library
@@ -19,10 +26,17 @@ from .live import views as events
 from .log import views as logs
 from .notices import views as notices
 from .on_call import views as on_call
+from .overview import views as overviews
+from .people import views as people
+from .provisioning import views as provided
+from .questions import views as questions
 from .queue import views as queue
+from .queues import views as queues
 from .recovery import views as restored
 from .request import holding_views as holds
+from .request import move_views as moving
 from .request import views as requests
+from .search import views as searching
 from .setup import views as first_steps
 from .standing_grants import views as standing
 from .statistics import views as metrics
@@ -34,10 +48,23 @@ app_name = "reviews"
 
 urlpatterns = [
     path("", views.home, name="home"),
-    path("sign-in/", views.sign_in, name="sign_in"),
+    path("sign-in/", signing_in.sign_in, name="sign_in"),
+    path("sign-in/code/", signing_in.sign_in_code, name="sign_in_code"),
+    path("sign-in/passkey/", own_keys.sign_in_passkey, name="sign_in_passkey"),
+    path("sign-in/provider/", providers.provider_sign_in, name="provider_sign_in"),
+    path(
+        "sign-in/provider/callback/",
+        providers.provider_callback,
+        name="provider_callback",
+    ),
     path("setup/<str:token>/", first_steps.setup, name="setup"),
-    path("sign-out/", views.sign_out, name="sign_out"),
+    path("sign-in/<str:token>/", signing_in.sign_in_by_link, name="sign_in_by_link"),
+    path("sign-out/", signing_in.sign_out, name="sign_out"),
     path("queue/", queue.queue, name="queue"),
+    path("overview/", overviews.overview, name="overview"),
+    path("search/", searching.search, name="search"),
+    path("questions/", questions.questions, name="questions"),
+    path("questions/<str:pk>/", questions.question, name="question"),
     path("events/", events.events, name="events"),
     path("queue/next/", holds.queue_next, name="queue_next"),
     path("queue/load/", load.load, name="load"),
@@ -50,6 +77,9 @@ urlpatterns = [
     path("requests/<str:pk>/peek/", requests.peek, name="peek"),
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
+    path(
+        "requests/<str:pk>/passkey/", requests.verdict_passkey, name="verdict_passkey"
+    ),
     path("requests/<str:pk>/messages/", requests.send_message, name="send_message"),
     path(
         "requests/<str:pk>/allow/",
@@ -60,6 +90,16 @@ urlpatterns = [
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
+    path(
+        "requests/<str:pk>/evidence/<str:sha256>/",
+        evidence_files.evidence_file,
+        name="evidence_file",
+    ),
+    path(
+        "requests/<str:pk>/evidence/<str:sha256>/<int:number>/",
+        evidence_files.evidence_picture,
+        name="evidence_picture",
+    ),
     path(
         "requests/<str:pk>/realism/<slug:flag>/",
         assured.canary_realism,
@@ -116,6 +156,7 @@ urlpatterns = [
     ),
     path("requests/<str:pk>/hold/break/", holds.break_hold, name="break_hold"),
     path("requests/<str:pk>/hold/give/", holds.hand_over, name="hand_over"),
+    path("requests/<str:pk>/move/", moving.move, name="move"),
     path("requests/<str:pk>/draft/", holds.draft, name="draft"),
     path("requests/<str:pk>/notes/", holds.note, name="note"),
     path("batches/", batch_steps.batches, name="batches"),
@@ -164,6 +205,30 @@ urlpatterns = [
     path("drills/", on_call.drill_start, name="drill_start"),
     path("drills/<int:pk>/", on_call.drill, name="drill"),
     path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
+    path("queues/", queues.queues, name="queues"),
+    path("queues/<slug:name>/", queues.queue_preset, name="queue_preset"),
+    path("queues/<slug:name>/past/", queues.past_queue, name="past_queue"),
+    path("people/", people.people_list, name="people"),
+    path("people/invite/", people.invite, name="invite"),
+    path("people/provisioning/", provided.provisioning, name="provisioning"),
+    path(
+        "people/provisioning/<int:pk>/confirm/",
+        provided.provisioning_confirm,
+        name="provisioning_confirm",
+    ),
+    path(
+        "people/provisioning/<int:pk>/revoke/",
+        provided.provisioning_revoke,
+        name="provisioning_revoke",
+    ),
+    path("people/<str:who>/", people.person, name="person"),
+    path("people/<str:who>/access/", people.person_access, name="person_access"),
+    path(
+        "people/changes/<int:pk>/answer/",
+        people.authority_answer,
+        name="authority_answer",
+    ),
+    path("password/<str:token>/", people.password_link, name="password_link"),
     path("statistics/", metrics.statistics, name="statistics"),
     path("statistics/plots/<slug:slug>/", metrics.download_plot, name="statistics_csv"),
     path("statistics/<slug:group>/", metrics.statistics, name="statistics_group"),
@@ -179,6 +244,13 @@ urlpatterns = [
     path("me/notifications/test/", views.send_test, name="send_test"),
     path("me/browsers/", views.register_browser, name="register_browser"),
     path("me/browsers/<int:pk>/remove/", views.remove_browser, name="remove_browser"),
+    path("me/password/", people.own_password, name="own_password"),
+    path("me/second-factor/", factors.second_factor, name="second_factor"),
+    path("me/passkeys/", own_keys.own_passkeys, name="passkeys"),
+    path("me/passkeys/new/", own_keys.new_passkey, name="new_passkey"),
+    path("me/passkeys/form/", own_keys.form_passkey, name="form_passkey"),
+    path("me/sessions/", own_sessions.sessions, name="sessions"),
+    path("me/substitute/", substitution.substitute, name="substitute"),
     path("me/tokens/", views.tokens, name="tokens"),
     path("me/tokens/<int:pk>/revoke/", views.token_revoke, name="token_revoke"),
     path("help/", views.help, name="help"),

@@ -352,13 +352,14 @@
     const place = asked && into && $(into);
     if (place && !isChosen()) enter(place, into === "#panel" && findPanel());
     else if (requestConfig?.elt?.matches(".forms form") && document.activeElement === body) $("#live")?.focus();
-    if (asked && findVerb(requestConfig) === sent) resume();
+    if (asked && isDecision(requestConfig) && findVerb(requestConfig) === sent) resume();
   });
+  /* Not the preview of an edit, which is answered while the decision is on its way. */
   const isDecision = ({ target, triggeringEvent }) => target?.id === "decide" && /submit|click/.test(triggeringEvent?.type);
   /* A batch opens its panels with the form that commits it. */
   const findVerb = ({ verb, triggeringEvent }) => /^(arm|select)/.test(triggeringEvent.submitter?.value) ? "get" : verb;
   on("confirm", ({ detail }) => { if (!isDecision(detail)) return; if (!sent) waiting = []; sent = findVerb(detail); });
-  for (const name of ["sendError", "sendAbort", "timeout", "swapError"]) on(name, () => { sent = undefined; });
+  for (const name of ["sendError", "sendAbort", "timeout", "swapError"]) on(name, ({ detail }) => { if (isDecision(detail.requestConfig)) sent = undefined; });
   /* An answer that leads to another page: the undo comes first. */
   on("beforeOnLoad", (event) => {
     const { elt, xhr } = event.detail;
@@ -537,7 +538,7 @@
     if (!typed || !form) return;
     typed = false;
     const data = new FormData(form);
-    for (const name of ["password", "seen"]) data.delete(name);
+    for (const name of ["password", "one_time_code", "passkey", "seen"]) data.delete(name);
     post(form.dataset.draft, data).then(clear, (answer) => { typed = true; notSaved(form, answer); });
   };
   document.addEventListener("input", (event) => { if (event.target.closest("form[data-draft]")) typed = true; });
@@ -608,6 +609,30 @@
   }
   restoreTyped();
   on("afterSettle", restoreTyped);
+
+  /* The search of every page: its hits below the field, walked with the arrows. */
+  const seek = $("#find"), hits = $("#hits");
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (key === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && !writes(target) && !$("dialog[open]")) {
+      event.preventDefault();
+      press("/");
+    }
+    const place = target.closest?.(".find");
+    if (!place || !/^(ArrowDown|ArrowUp|Escape)$/.test(key)) return;
+    event.preventDefault();
+    if (key === "Escape") { seek.focus(); hits.hidden = true; return; }
+    const all = [seek, ...$$("a", hits).filter(shown)];
+    all[(all.indexOf(target) + (key === "ArrowDown" ? 1 : all.length - 1)) % all.length].focus();
+  });
+  on("afterSwap", ({ detail: { target } }) => {
+    if (target !== hits) return;
+    hits.hidden = !seek.matches(":focus");
+    const n = $$("a", hits).length;
+    if (seek.value) say(`${n} result${n === 1 ? "" : "s"}`);
+  });
+  seek?.addEventListener("focus", () => { hits.hidden = !hits.childElementCount; });
+  seek?.closest(".find").addEventListener("focusout", ({ currentTarget, relatedTarget }) => { if (!currentTarget.contains(relatedTarget)) hits.hidden = true; });
 
   /* Next and previous go on in the queue as it was filtered last. */
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);

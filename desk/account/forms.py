@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from policies.choices import Risk
+from policies.passkeys import LONGEST_ANSWER, LONGEST_NAME
 from reviews.people import preferences, shortcuts
 from reviews.people.preferences import (
     DisplayPreferences,
@@ -15,6 +16,9 @@ from reviews.people.preferences import (
     NotificationPreferences,
 )
 from reviews.people.shortcuts import CHORD_PREFIX, PersonalShortcut
+
+from ..forms import CODE_LENGTH, TextField
+from ..people.forms import PasswordCheckedForm
 
 
 def _check_zone(name: str) -> str:
@@ -241,3 +245,77 @@ class NotificationsForm(forms.Form):
         return NotificationPreferences.model_validate(
             {**self.now.model_dump(), **values, **chosen, "desk": desk}
         )
+
+
+class CodeForm(forms.Form):
+    """A code of an authenticator app, or for recovery."""
+
+    code = TextField(
+        max_length=CODE_LENGTH, error_messages={"required": "Enter the code."}
+    )
+
+
+class FactorRemovalForm(CodeForm):
+    """The password and a code, both, to remove the second factor."""
+
+    password = forms.CharField(
+        max_length=1024,
+        strip=False,
+        error_messages={"required": "Enter your password."},
+    )
+
+
+class SignInCodeForm(CodeForm):
+    """The second factor at a sign-in: a code, or the answer of a passkey."""
+
+    code = TextField(max_length=CODE_LENGTH, required=False)
+    passkey = TextField(max_length=LONGEST_ANSWER, required=False)
+
+    def clean_passkey(self) -> str:
+        """The answer; without it, mark a missing code."""
+        answer: str = self.cleaned_data["passkey"]
+        if not answer and not self.cleaned_data.get("code"):
+            self.add_error("code", "Enter the code.")
+        return answer
+
+
+class FreshForm(forms.Form):
+    """A form that takes a fresh sign-in at the identity provider, `fresh`, in place of
+    the password."""
+
+    def __init__(self, *args: Any, fresh: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.fresh = fresh
+
+
+class PasskeyForm(FreshForm, PasswordCheckedForm):
+    """The name of a new passkey, and proof of who adds it."""
+
+    name = TextField(
+        max_length=LONGEST_NAME,
+        error_messages={"required": "Enter a name, such as the device it is on."},
+    )
+
+    def clean_passkey(self) -> str:
+        """The answer; a fresh sign-in needs none."""
+        return "" if self.fresh else super().clean_passkey()
+
+
+class PasskeyRemovalForm(FreshForm, SignInCodeForm):
+    """Which passkey is removed, with the password and a second factor, both."""
+
+    which = forms.IntegerField(
+        min_value=1,
+        max_value=2**62,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"), "Choose a passkey."
+        ),
+    )
+    password = forms.CharField(max_length=1024, strip=False, required=False)
+
+    def clean_password(self) -> str:
+        """The password; a fresh sign-in needs none."""
+        password: str = self.cleaned_data["password"]
+        if not password and not self.fresh:
+            raise forms.ValidationError("Enter your password.")
+        return password

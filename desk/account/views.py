@@ -1,5 +1,4 @@
-"""A person's own pages: settings, API tokens, saved views, the start page, help, and
-signing in and out."""
+"""A person's own pages: settings, API tokens, saved views, the start page, and help."""
 
 from __future__ import annotations
 
@@ -10,8 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import (
@@ -24,13 +21,14 @@ from journal import clock
 from journal.errors import NotFound
 from notifications import plan
 from notifications.channels import push, registry, subscriptions
-from policies import active
+from policies import active, solo
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
 from reviews.effects.wording import format_duration
 from reviews.people import preferences, shortcuts
 from reviews.people import tokens as operations
+from reviews.roles import Permission
 
 from ..components import frame, htmx
 from ..components.frame import require_person
@@ -174,22 +172,17 @@ def _redirect_saved(request: HttpRequest, name: str) -> HttpResponse:
     return redirect(name)
 
 
-# The page on which each role works. Of several roles, the first here counts.
-FIRST_PAGES = {
-    Role.ADMINISTRATOR: "policies:policies",
-    Role.AUDITOR: "reviews:log",
-    Role.SUPERVISOR: "reviews:queue",
-    Role.REVIEWER: "reviews:queue",
-    Role.OWNER: "agents:agents",
-}
-
-
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the page on which the person works."""
-    roles = permissions.roles_of(require_person(request))
-    pages = [page for role, page in FIRST_PAGES.items() if role in roles]
-    return redirect(pages[0] if pages else "reviews:log")
+    person = require_person(request)
+    oversees = permissions.has_permission(person, Permission.SEE_STATISTICS)
+    if oversees and not solo.is_solo():  # who is alone has nobody to oversee
+        return redirect("reviews:overview")
+    if permissions.find_deciding_role(person) is not None:
+        return redirect("reviews:queue")
+    owns = Role.OWNER in permissions.roles_of(person)
+    return redirect("agents:agents" if owns else "reviews:log")
 
 
 @login_not_required
@@ -209,21 +202,6 @@ def _describe_undo() -> str:
     seconds = {timedelta(seconds=window) for window in windows if window}
     ends = sorted({min(seconds), max(seconds)}) if seconds else []
     return " to ".join(map(format_duration, ends))
-
-
-class SignInView(LoginView):
-    """Sign in by name and password. The browser also sends its time zone."""
-
-    redirect_authenticated_user = True
-
-    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        answer = super().form_valid(form)
-        zones.record_browser_zone(self.request, require_person(self.request))
-        return answer
-
-
-sign_in = SignInView.as_view()
-sign_out = LogoutView.as_view()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

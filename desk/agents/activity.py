@@ -25,10 +25,13 @@ from reviews.models import ApprovalRequest, Execution, Proposal
 DAY = timedelta(hours=24)
 
 
-def annotate_goes_on(runs: QuerySet[Thread], slug: str, now: datetime) -> QuerySet[Any]:
-    """Annotate runs of one agent with `goes_on`: whether the run is active; with
-    `under_way`: whether something of it waits or is being executed; and for idle runs
-    with `idle_since` and `blocked_by`: what blocked its last proposal, if anything."""
+def annotate_goes_on(
+    runs: QuerySet[Thread], slug: str | OuterRef, now: datetime
+) -> QuerySet[Any]:
+    """Annotate runs of one agent, given by its slug or a reference to it, with
+    `goes_on`: whether the run is active; with `under_way`: whether something of it
+    waits or is being executed; and for idle runs with `idle_since` and `blocked_by`:
+    what blocked its last proposal, if anything."""
     since = now - DAY
     own = {"agent": slug, "thread": OuterRef("name")}
     theirs = {f"proposal__{name}": value for name, value in own.items()}

@@ -4,7 +4,7 @@ and near misses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,18 +16,22 @@ from django.urls import reverse
 from agents.choices import ThreadStatus
 from agents.models import Agent, Thread
 from agents.representation import annotate_status
-from policies import active
+from policies import active, budgets, money
 from policies import tools as policies_tools
 from policies.choices import APPROVAL_LABELS
 from policies.models import Person, Tool
+from policies.money import Money
+from reviews import permissions
 from reviews.choices import OPEN, Scope, StopMode
 from reviews.models import ApprovalRequest, Proposal, Sighting, Stop
+from reviews.roles import Permission
 from reviews.stops import stops
 
 from ..components import switches as components_switches
 from ..components import visibility
 from ..components.switches import SwitchLine
-from . import activity, deliveries, steps
+from . import activity, deliveries, setting_changes, steps
+from .setting_changes import SettingsLine
 from .steps import ProposalRow
 from .visibility import AgentRow, build_agent_row, describe_running_state, load_agent
 
@@ -127,14 +131,27 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MoneyUse:
+    """How much of an agent's budget in one currency is used, for people; `percent` is
+    at most 100."""
+
+    currency: str
+    used: str
+    limit: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class AgentLimits:
     """The agent's limits beside the policy, and how much of them is used: proposals a
-    minute, and waiting requests."""
+    minute, proposals and money in 24 hours, and waiting requests."""
 
     a_minute: int
     this_minute: int
     may_wait: int
     waiting: int
+    this_day: int | None  # None where the agent has no limit of a day
+    money: Sequence[MoneyUse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,9 @@ class AgentPage:
     stop_url: str
     hears: bool  # whether this person may see the agent's endpoints
     endpoints: int
+    changes: Sequence[SettingsLine]  # of its settings, by two people; newest first
+    manages: bool  # whether they may change its settings
+    manages_keys: bool
 
     @property
     def live(self) -> list[RunRow]:
@@ -201,13 +221,13 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         line=build_agent_row(
             agent, sum(waiting.values()), _compute_agent_modes(slug, held)
         ),
-        limits=_build_limits(person, slug, now),
+        limits=_build_limits(person, agent, now),
         keys=_build_key_summary(agent, now),
-        tools=_list_tools(agent.tools),
+        tools=_list_tools(agent),
         outcomes=_count_todays_outcomes(visible, now),
         history=build_history(person, visible, now),
         runs=[
-            RunRow(run, *_describe_run(run, waiting.get(run.name, 0), modes[run.name]))
+            RunRow(run, *describe_run(run, waiting.get(run.name, 0), modes[run.name]))
             for run in runs
         ],
         not_over=every.filter(status=ThreadStatus.RUNNING).count(),
@@ -215,7 +235,16 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         stop_url=reverse("agents:stop_agent", args=[slug]),
         hears=deliveries.may_read(person, agent),
         endpoints=agent.endpoints.count(),
+        changes=setting_changes.list_changes(agent, person),
+        manages=permissions.has_permission(person, Permission.MANAGE_AGENTS),
+        manages_keys=may_manage_keys(person, agent),
     )
+
+
+def may_manage_keys(person: Person, agent: Agent) -> bool:
+    """Whether this person may issue and revoke keys of the agent."""
+    owns = agent.owner_id == person.pk
+    return owns or permissions.has_permission(person, Permission.MANAGE_AGENTS)
 
 
 def _compute_agent_modes(slug: str, held: Iterable[SwitchLine]) -> dict[str, StopMode]:
@@ -248,7 +277,8 @@ def _count_waiting(person: Person, slug: str) -> dict[str, int]:
     )
 
 
-def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
+def _build_limits(person: Person, agent: Agent, now: datetime) -> AgentLimits:
+    slug = agent.slug
     recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
     waits = ApprovalRequest.with_canaries.filter(
         agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
@@ -259,6 +289,34 @@ def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
         this_minute=recent.count(),
         may_wait=figures.agent_pending_cap,
         waiting=waits.count(),
+        this_day=_count_day(agent, now),
+        money=_list_money(agent, now),
+    )
+
+
+def _count_day(agent: Agent, now: datetime) -> int | None:
+    if agent.daily_proposals is None:
+        return None
+    return Proposal.objects.filter(agent=agent.slug, created_at__gt=now - DAY).count()
+
+
+def _list_money(agent: Agent, now: datetime) -> list[MoneyUse]:
+    budget = agent.daily_money or {}
+    used = budgets.load_used(agent.slug, budget, now) if budget else {}
+    return [
+        _build_money_use(money.parse(text, code), used[code])
+        for code, text in sorted(budget.items())
+    ]
+
+
+def _build_money_use(limit: Money, used: int) -> MoneyUse:
+    share = used * 100 // limit.minor if limit.minor else 100
+    spent = money.format_money(Money(used, limit.currency))
+    return MoneyUse(
+        currency=limit.currency,
+        used=spent.removesuffix(f" {limit.currency}"),
+        limit=money.format_money(limit),
+        percent=min(share, 100),
     )
 
 
@@ -270,9 +328,10 @@ def _build_key_summary(agent: Agent, now: datetime) -> KeySummary:
     return KeySummary(counted["n"], counted["last"])
 
 
-def _list_tools(names: Iterable[str]) -> list[ToolRow]:
+def _list_tools(agent: Agent) -> list[ToolRow]:
     version = active.find_active_policy()
     known = active.load_tools(version) if version else {}
+    names = known if agent.has_every_tool else agent.tools
     return [
         _build_tool_row(known[name]) if name in known else ToolRow(name)
         for name in sorted(names)
@@ -322,7 +381,9 @@ def _list_runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
     return [*live.order_by("-goes_on", "-started_at")[:MAX_RUNS], *over[:MAX_RUNS]]
 
 
-def _describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+def describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+    """The word and the icon of a run, annotated by `activity.annotate_goes_on`, in
+    which so many requests wait, under these stops and pauses."""
     if run.status == ThreadStatus.FINISHED:
         return run.result.replace("_", " ").capitalize(), "ok"
     if waiting and not modes:

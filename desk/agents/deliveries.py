@@ -14,14 +14,15 @@ from django.urls import reverse
 from agents.choices import DeliveryStatus
 from agents.models import Agent, Delivery, Endpoint
 from agents.schemas.webhooks import WebhookEventData
+from agents.webhooks.trial import TrialResult
 from journal.errors import NotFound, NotPermitted
 from policies.models import Person
 from reviews import permissions
 from reviews.effects import wording
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
-from ..components import frame
-from ..components.frame import UpkeepTab
+from ..components import navigation
+from ..components.navigation import UpkeepTab
 
 FAILURES, SHOWN = 50, 10
 MAX_ATTEMPTS = 100
@@ -82,6 +83,26 @@ class DeliveriesPage:
     lately: list[DeliveryRow]
     all_failed: int
     all_waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointTest:
+    """What an endpoint answered to a test event."""
+
+    endpoint: Endpoint
+    result: TrialResult
+
+    @property
+    def address(self) -> str:
+        return format_address(self.endpoint.url)
+
+    @property
+    def title(self) -> str:
+        """What happened, in a sentence."""
+        if self.result.status is None:
+            return "No answer to the test event."
+        took = self.result.milliseconds
+        return f"The test event was answered with {self.result.status} in {took} ms."
 
 
 def select_visible_endpoints(person: Person) -> QuerySet[Endpoint]:
@@ -167,8 +188,8 @@ def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
 def build_tabs(person: Person) -> list[UpkeepTab]:
     """Build the tabs. An agent's owner without a role for the other pages gets this one
     alone."""
-    tabs = frame.list_upkeep_tabs(person, frame.DELIVERIES)
-    return tabs or [UpkeepTab("Deliveries", reverse(frame.DELIVERIES), True)]
+    tabs = navigation.list_upkeep_tabs(person, navigation.DELIVERIES)
+    return tabs or [UpkeepTab("Deliveries", reverse(navigation.DELIVERIES), True)]
 
 
 def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow]:

@@ -11,7 +11,7 @@ from agents import repairs as operations
 from agents import reversals
 from reviews.executions import repairs as gate
 
-from ..components import frame, htmx
+from ..components import frame, htmx, navigation
 from ..components.frame import require_person
 from . import repairs as queries
 from . import visibility
@@ -46,7 +46,7 @@ def repairs(request: HttpRequest) -> HttpResponse:
     person = require_person(request)
     context = {
         "page": queries.build_list_page(person),
-        "upkeep": frame.list_upkeep_tabs(person, frame.REPAIRS),
+        "upkeep": navigation.list_upkeep_tabs(person, navigation.REPAIRS),
     }
     return render(request, "desk/agents/repairs.html", context)
 
@@ -113,7 +113,7 @@ def repair(request: HttpRequest, pk: str) -> HttpResponse:
         page = queries.build_repair_page(person, pk)
     unsent = "" if page.open else form.data.get("answer", "")
     context = {"page": page, "form": form, "problem": error, "kept": unsent}
-    context["upkeep"] = frame.list_upkeep_tabs(person, frame.REPAIRS)
+    context["upkeep"] = navigation.list_upkeep_tabs(person, navigation.REPAIRS)
     status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "desk/agents/repair.html", context, status=status)
 

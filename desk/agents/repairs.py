@@ -31,9 +31,9 @@ from reviews.effects import describe
 from reviews.effects.wording import flatten_value
 from reviews.executions import repairs, reversals
 from reviews.models import Execution, Repair
-from reviews.permissions import Permission
 from reviews.presenters import present_effect
 from reviews.presenters.shapes import SentencePart
+from reviews.roles import Permission
 
 from ..components import undo, visibility
 from ..components.undo import UndoStatus

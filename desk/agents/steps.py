@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from journal import ids
 from policies.choices import APPROVAL_LABELS, Tier
+from policies.evaluation import AppliedRule
 from policies.models import Person
 from reviews.choices import (
     GIVEN_REASON_LABELS,
@@ -33,7 +34,15 @@ from ..components.retry import find_retryable
 from ..components.states import ApprovalTally, StateLabel
 from ..components.undo import UndoStatus
 
-_REVISION_FIELDS = ("proposal", "number", "risk", "tier", "action_hash", "tool")
+_REVISION_FIELDS = (
+    "proposal",
+    "number",
+    "risk",
+    "tier",
+    "action_hash",
+    "tool",
+    "evaluation",
+)
 
 # Codes that Counterseal sets, beside those of a refusal. Any other code comes from the
 # tool or its agent.
@@ -44,7 +53,8 @@ OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 class ProposalRow:
     """One proposal. `approval`: what the policy demands; `way`: whether approval was
     requested, not needed, or the proposal blocked or a repeat; `took`: how long its
-    request was open; `why`: Counterseal's words for a rejection, failure or refusal;
+    request was open; `why`: the sentence of the rule that blocked it,
+    or Counterseal's words for a rejection, failure or refusal;
     `note`: the tool's or the agent's own words."""
 
     proposal: Proposal
@@ -155,7 +165,7 @@ def _build_proposal_row(
         state=_build_state(proposal, request, execution, now),
         way=_describe_route(proposal, request, revision),
         took=_compute_duration(request),
-        why=_describe_reason(request, execution),
+        why=_describe_block(proposal, revision) or _describe_reason(request, execution),
         note=_format_foreign_note(execution),
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
         parent=proposal.parent if ids.is_id(proposal.parent, "p") else "",
@@ -179,6 +189,14 @@ def _compute_duration(request: Any) -> timedelta | None:
         return None
     took: timedelta = request.settled_at - request.opened_at
     return took
+
+
+def _describe_block(proposal: Proposal, revision: Revision) -> str:
+    """The sentences of the rules that blocked the proposal, as it was evaluated."""
+    if not proposal.blocked_by:
+        return ""
+    rules = (AppliedRule(**rule) for rule in revision.evaluation.get("rules", []))
+    return " ".join(rule.text for rule in rules if rule.blocks)
 
 
 def _describe_reason(request: Any, execution: Execution | None) -> str:

@@ -25,7 +25,7 @@ from reviews import permissions
 from reviews.choices import EXECUTION_SPECS, IN_FLIGHT, Scope, StopMode
 from reviews.effects.wording import flatten_value, format_scalar
 from reviews.models import ApprovalRequest, Proposal
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from reviews.stops import stops
 
 from ..components import in_flight, visibility

@@ -13,7 +13,9 @@ from django.views.decorators.http import (
 
 from agents.models import Agent
 from agents.webhooks import endpoints as webhook_endpoints
-from agents.webhooks import redelivery
+from agents.webhooks import redelivery, trial
+from reviews import permissions
+from reviews.roles import Permission
 
 from ..components import frame
 from ..components.frame import require_person
@@ -22,14 +24,48 @@ from ..stop.page import StopRequest
 from . import agents as queries
 from . import deliveries as desk_deliveries
 from . import threads, visibility
+from .deliveries import EndpointTest
 from .forms import EndpointForm
+from .own import build_own_agents
+from .own_statistics import build_own_statistics
+from .runs import build_runs_page
 
 
 @require_safe
 def agents(request: HttpRequest) -> HttpResponse:
     """The list of agents that this person may see."""
-    lines = visibility.list_agents(require_person(request))
-    return render(request, "desk/agents/agents.html", {"lines": lines})
+    person = require_person(request)
+    now = frame.get_frame(request).now
+    context = {
+        "lines": visibility.list_agents(person, now),
+        "own": build_own_agents(person, now),
+        "may_register": permissions.has_permission(person, Permission.MANAGE_AGENTS),
+        "sees_all": permissions.has_permission(person, Permission.SEE_ALL),
+    }
+    return render(request, "desk/agents/agents.html", context)
+
+
+@require_safe
+def own_statistics(request: HttpRequest) -> HttpResponse:
+    """Thirty days of the agents that this person owns."""
+    now = frame.get_frame(request).now
+    page = build_own_statistics(require_person(request), now)
+    return render(request, "desk/agents/own_statistics.html", {"page": page})
+
+
+@require_safe
+def runs(request: HttpRequest) -> HttpResponse:
+    """The runs of all agents that this person may read, a page at a time."""
+    sent = request.GET
+    before = sent.get("before", "")
+    page = build_runs_page(
+        require_person(request),
+        sent.get("agent", ""),
+        int(before) if before.isdecimal() and len(before) < 19 else 0,
+        frame.get_frame(request).now,
+        unfinished=sent.get("state") == "unfinished",
+    )
+    return render(request, "desk/agents/runs.html", {"page": page})
 
 
 @require_safe
@@ -162,8 +198,24 @@ def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
     )
 
 
+@require_POST
+def endpoint_test(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send a test event to an endpoint, and show what it answered."""
+    who = require_person(request)
+    endpoint = desk_deliveries.load_managed_endpoint(who, pk)
+    result = trial.send_test_event(endpoint=endpoint, by=who)
+    form = EndpointForm(agent=endpoint.agent)
+    return _render_endpoints(
+        request, endpoint.agent, form, test=EndpointTest(endpoint, result)
+    )
+
+
 def _render_endpoints(
-    request: HttpRequest, agent: Agent, form: EndpointForm, secret: str
+    request: HttpRequest,
+    agent: Agent,
+    form: EndpointForm,
+    secret: str = "",
+    test: EndpointTest | None = None,
 ) -> HttpResponse:
     who = require_person(request)
     context = {
@@ -172,6 +224,7 @@ def _render_endpoints(
         "may_manage": desk_deliveries.may_manage(who, agent),
         "form": form,
         "secret": secret,
+        "test": test,
     }
     status = 422 if form.errors else 200
     response = render(request, "desk/agents/endpoints.html", context, status=status)

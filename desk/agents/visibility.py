@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -16,9 +17,11 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import OPEN, Scope, StopMode
 from reviews.models import Stop
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import visibility
+from . import figures
+from .figures import AgentFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class AgentRow:
     waiting: int
 
 
-def _select_visible_agents(person: Person) -> QuerySet[Agent]:
+def select_visible_agents(person: Person) -> QuerySet[Agent]:
     """Select the person's own agents and those whose proposals they may see; all of
     them when their role allows it. Annotates `live`."""
     live = Count("threads", filter=Q(threads__status=ThreadStatus.RUNNING))
@@ -43,9 +46,22 @@ def _select_visible_agents(person: Person) -> QuerySet[Agent]:
     return agents.filter(Q(owner=person) | Exists(seen))
 
 
-def list_agents(person: Person) -> list[AgentRow]:
-    """List every agent that this person may see, by name, in three queries."""
-    agents = list(_select_visible_agents(person).order_by("name"))
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """One agent in the list with the figures of its last 24 hours."""
+
+    row: AgentRow
+    day: AgentFigures
+
+
+def list_agents(person: Person, now: datetime) -> list[AgentLine]:
+    """List every agent that this person may see, those with problems first, then by
+    name, in six queries."""
+    agents = list(
+        select_visible_agents(person)
+        .annotate(last_use=figures.select_last_use())
+        .order_by("name")
+    )
     waiting = dict(
         visibility.select_visible_requests(person)
         .filter(status__in=OPEN)
@@ -53,9 +69,15 @@ def list_agents(person: Person) -> list[AgentRow]:
         .annotate(n=Count("pk"))
     )
     switched = _load_switches()
-    return [
-        build_agent_row(agent, waiting.get(agent.slug, 0), switched) for agent in agents
+    days = figures.load_figures(person, agents, switched, now)
+    lines = [
+        AgentLine(
+            build_agent_row(agent, waiting.get(agent.slug, 0), switched),
+            days[agent.slug],
+        )
+        for agent in agents
     ]
+    return sorted(lines, key=lambda line: line.day.severity)
 
 
 def _load_switches() -> Mapping[str, StopMode]:
@@ -99,7 +121,7 @@ def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:
 
 def load_agent(person: Person, slug: str) -> Agent:
     """Return the agent. Raises NotFound for one that this person may not see."""
-    agent = _select_visible_agents(person).filter(slug=slug).first()
+    agent = select_visible_agents(person).filter(slug=slug).first()
     if agent is None:
         raise NotFound
     return agent

@@ -51,6 +51,8 @@ FACT_LABELS = {
     "risk": "Risk level",
     "total": "Out of",
     "days": "Days that are counted",
+    "from_timeline": "Former timeline",
+    "hosts": "Hosts that found their newest record",
 }
 # Our own codes in words.
 CODE_WORDS = {

@@ -112,8 +112,9 @@ class AlarmLine:
 
     @property
     def restored(self) -> bool:
-        """Whether it is about the restore of the database."""
-        return bool(self.alarm.kind == AlarmKind.RESTORED)
+        """Whether it is about a database that was restored, or a standby that took
+        over."""
+        return self.alarm.kind in {AlarmKind.RESTORED, AlarmKind.PROMOTED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST, require_safe
 from journal.errors import DomainError, NotFound
 from reviews import permissions
 from reviews.alarms import standing
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
-from ..components import badges, frame, htmx
+from ..components import badges, htmx, navigation
 from ..components.frame import require_person
 from ..forms import CloseAlarmForm
 from . import detail, lists
@@ -26,7 +26,10 @@ def alarms(request: HttpRequest) -> HttpResponse:
     permissions.check_permission(who, Permission.SEE_ALARMS)
     page = lists.build_alarms_page(who, lists.AlarmFilters.read(request.GET))
     template = htmx.choose_template(request, "desk/alarms/alarms.html", "alarm-table")
-    context = {"page": page, "upkeep": frame.list_upkeep_tabs(who, frame.ALARMS)}
+    context = {
+        "page": page,
+        "upkeep": navigation.list_upkeep_tabs(who, navigation.ALARMS),
+    }
     return render(request, template, context)
 
 
@@ -46,7 +49,7 @@ def _render_alarm(
     page = detail.load_alarm_page(who, pk)
     unsent = "" if form is None or page.may_close else form.data.get("note", "")
     context = {"page": page, "form": form, "problem": problem, "kept": unsent}
-    context["upkeep"] = frame.list_upkeep_tabs(who, frame.ALARMS)
+    context["upkeep"] = navigation.list_upkeep_tabs(who, navigation.ALARMS)
     status = htmx.compute_form_status(problem, sent=form is not None)
     return render(request, "desk/alarms/alarm.html", context, status=status)
 

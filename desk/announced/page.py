@@ -14,8 +14,8 @@ from reviews import permissions
 from reviews.choices import IN_FLIGHT, ExecutionStatus
 from reviews.effects import describe
 from reviews.models import Execution, Sighting
-from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
+from reviews.roles import Permission
 
 from ..components import states
 from ..components.states import StateLabel

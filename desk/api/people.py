@@ -32,6 +32,7 @@ from journal.errors import (
     build_field_error,
 )
 from policies.models import Person
+from policies.step_up import TypedProof
 from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import modify, submission
@@ -45,6 +46,7 @@ from reviews.people import tokens
 
 from ..components import visibility
 from ..components.throttle import RateLimiter
+from ..forms import CODE_LENGTH
 from . import requests as queries
 from . import schemas
 from .schemas import EditPreviewOut, RequestDetailOut, RequestPage
@@ -143,6 +145,7 @@ class DecideIn(BaseModel):
     conditions: ConditionsIn | None = None  # only with `approve`
     # For a step-up; ignored with a personal token, which never suffices.
     password: Annotated[str, Field(max_length=1024)] = ""
+    one_time_code: Annotated[str, Field(max_length=CODE_LENGTH)] = ""
 
 
 class EditIn(BaseModel):
@@ -208,7 +211,8 @@ def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
 
 @router.post("/requests/{request_id}/decide", response=RequestDetailOut)
 def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
-    """Record a verdict on one request."""
+    """Record a verdict on one request. The same call again, by the same person, changes
+    nothing and is answered with the request as it is now; an edit is refused then."""
     person = read_caller(request)
     asked = load_visible_request(person, request_id)
     _check_belonging(body)
@@ -226,8 +230,8 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         reading=_find_reading_number(asked, body.reading),
         conditions=_build_conditions(body.conditions),
     )
-    decisions.decide_request(
-        replace(verdict, step_up=_prove_step_up(request, verdict, body.password))
+    decisions.decide_repeatably(
+        replace(verdict, step_up=_prove_step_up(request, verdict, body))
     )
     return _build_response(person, request_id)
 
@@ -313,12 +317,16 @@ def _find_reading_number(asked: ApprovalRequest, reading: str) -> int | None:
 
 
 def _prove_step_up(
-    request: HttpRequest, verdict: VerdictSubmission, password: str
+    request: HttpRequest, verdict: VerdictSubmission, body: DecideIn
 ) -> StepUpProof | None:
     if getattr(request, "by_token", False):
         return None  # a token never suffices, even with a password
     return submission.prove_identity(
-        request, verdict.person, password, verdict.bound, clock.now()
+        request,
+        verdict.person,
+        TypedProof(body.password, body.one_time_code),
+        verdict.bound,
+        clock.now(),
     )
 
 

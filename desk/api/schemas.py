@@ -253,6 +253,27 @@ class ClaimOut(Schema):
     text: str
 
 
+class EvidenceTableOut(Schema):
+    """The first cells of a table, redacted."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class ShownFileOut(Schema):
+    """A file of the evidence. `why_not` says why nobody is shown it unasked; `notes`
+    say how much of it is shown. Its pictures are on the request's page."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    sensitive: bool
+    why_not: str
+    notes: list[str]
+    table: EvidenceTableOut | None
+
+
 class EvidenceOut(Schema):
     """One item of evidence, redacted. `withheld` says why it has no text."""
 
@@ -265,6 +286,7 @@ class EvidenceOut(Schema):
     redactions: int
     digest: str
     note: str
+    file: ShownFileOut | None
 
 
 class MovedOut(Schema):

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from django.urls import reverse
 
+from journal import archives
 from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
@@ -20,6 +21,7 @@ from reviews import permissions
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 from reviews.decisions import submission
 from reviews.models import ApprovalRequest, Decision, Snapshot
+from reviews.models.base import format_removal
 
 from ..batches import evidence
 from ..components import endings, page_evidence, snapshots
@@ -91,7 +93,7 @@ class AsSeenPage:
     def who(self) -> str:
         """The decider's name, hidden from the owners of the run."""
         owned = self.person.public_id in self.request.proposal.barred
-        never = permissions.roles_of(self.person) & permissions.NEVER_DECIDE
+        never = permissions.never_decides(self.person)
         if owned and not never and self.decision.reviewer_id != self.person.pk:
             return HIDDEN_NAME
         return str(self.decision.reviewer)
@@ -138,6 +140,8 @@ class AsSeenPage:
 
     @cached_property
     def digest(self) -> str:
+        if self.snapshot and self.snapshot.removed_after:
+            return self.snapshot.digest
         return submission.compute_page_digest(self.stored)
 
     @cached_property
@@ -152,6 +156,12 @@ class AsSeenPage:
         if record is None:
             return ""
         return str(record.data.get("view", ""))
+
+    @cached_property
+    def archived(self) -> archives.ArchivedPart | None:
+        """The part of the log with the decision's record, if it left the database."""
+        parts = archives.list_archived_parts(since=self.at, until=self.at)
+        return parts[0] if parts else None
 
     @property
     def matches(self) -> bool:
@@ -169,6 +179,12 @@ class AsSeenPage:
     def findings(self) -> list[EvidenceFinding]:
         """The results of all comparisons."""
         codes = ["no_page"]
+        if self.snapshot is not None and self.snapshot.removed_after:
+            text = format_removal("Stored page", self.snapshot.removed_after)
+            return [EvidenceFinding("removed", f"{text} Its digest stays.", True)]
+        if self.snapshot is not None and not self.logged and self.archived:
+            text = f"Cannot be compared here: its record was {self.archived}."
+            return [EvidenceFinding("archived", text, True)]
         if self.snapshot is not None:
             codes = ["matches" if self.matches else "differs", self._compare_again()]
         return [EvidenceFinding(code, *FINDINGS[code]) for code in codes]

@@ -3,6 +3,8 @@ values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -11,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from journal.errors import DomainError, NotFound
 from reviews import permissions
 from reviews.evidence import reveals
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import frame, htmx
 from ..components.frame import require_person
@@ -45,29 +47,34 @@ def reveal(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = load.load_request(
         require_person(request), pk, frame.get_frame(request).now
     )
-    hidden = reveals.list_hidden_arguments(loaded.sealed)
+    hidden: list[reveals.HiddenArgument | reveals.HiddenFile] = [
+        *reveals.list_hidden_arguments(loaded.sealed),
+        *reveals.list_hidden_files(loaded.sealed),
+    ]
     if not hidden or not permissions.has_permission(loaded.person, Permission.REVEAL):
         raise NotFound
     form = RevealForm(request.POST)
     values: list[reveals.RevealedValue] = []
+    files: list[reveals.RevealedFile] = []
 
     def show() -> None:
         if not form.is_valid():
             raise NotFound
-        sent = form.cleaned_data
-        values.extend(
-            reveals.reveal_argument(request_id=pk, person=loaded.person, **sent)
-        )
+        sent = {"request_id": pk, "person": loaded.person, **form.cleaned_data}
+        if sent["name"].startswith("file:"):
+            files.append(reveals.reveal_file(**sent))
+        else:
+            values.extend(reveals.reveal_argument(**sent))
 
     error = htmx.catch_refusal(show) if request.method == "POST" else None
-    return _render_hidden_values(request, pk, hidden, values, error)
+    return _render_hidden_values(request, pk, hidden, [*values, *files], error)
 
 
 def _render_hidden_values(
     request: HttpRequest,
     pk: str,
-    hidden: list[reveals.HiddenArgument],
-    values: list[reveals.RevealedValue],
+    hidden: Sequence[reveals.HiddenArgument | reveals.HiddenFile],
+    values: Sequence[reveals.RevealedValue | reveals.RevealedFile],
     error: DomainError | None,
 ) -> HttpResponse:
     """Render the list with the revealed value. Without JavaScript a Refresh header

@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 
 from assurance.datasets.consent import DatasetTerms, describe_share_problem
-from assurance.second_person import LONGEST_TEXT
 from journal.errors import DomainError
 from policies.models import Person, Tool
+from reviews.administration.second_person import LONGEST_TEXT
 
 from ..forms import DayField, TextField
 

@@ -15,7 +15,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import DatasetStatus
 from reviews.models import Dataset
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 MOST_SHOWN = 20
 STATE_WORDS = {

@@ -15,7 +15,7 @@ from django.views.decorators.http import (
 from assurance.datasets import consent, files
 from journal.errors import InvalidArgs, NotPermitted, StaleVersion, TextMissing
 from reviews import permissions
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import frame
 from ..components.frame import require_person

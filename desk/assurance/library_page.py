@@ -16,9 +16,9 @@ from assurance.defects import BY_KIND, LIBRARY, Defect
 from assurance.examples import DefectExample, build_example
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import DefectChangeStatus, DefectKind, RealismFlag
+from reviews.choices import ChangeStatus, DefectKind, RealismFlag
 from reviews.models import Canary, DefectChange
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from stats.charts import format_rate
 from stats.people import FEWEST
 from stats.readings import Rate
@@ -102,7 +102,7 @@ def build_library_page(person: Person, now: datetime) -> list[KindRow]:
 
 
 def _select_waiting() -> Any:
-    return DefectChange.objects.filter(status=DefectChangeStatus.PROPOSED)
+    return DefectChange.objects.filter(status=ChangeStatus.PROPOSED)
 
 
 def _load_figures(now: datetime) -> dict[str, dict[str, Any]]:

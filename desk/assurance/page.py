@@ -19,7 +19,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import VERDICT_SPECS, DefectKind, RealismFlag, Verdict
 from reviews.models import Canary, Decision, Practice
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from stats.charts import format_rate
 from stats.people import FEWEST
 from stats.readings import Rate

@@ -20,7 +20,7 @@ from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.governance import voters
 from reviews.models import Batch, Decision, Execution, Hold
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import choice, visibility
 from ..components.states import ApprovalTally
@@ -31,7 +31,7 @@ OPEN_STATUSES = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 def select_visible_batches(person: Person) -> QuerySet[Batch]:
     """The batches of the person's queues, or all for a role that sees all."""
-    batches = Batch.objects.select_related("tool", "queue")
+    batches = Batch.objects.select_related("tool", "queue__preset")
     if permissions.has_permission(person, Permission.SEE_ALL):
         return batches
     return batches.filter(queue__in=permissions.queues_of(person))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journal.errors import DomainError
+from reviews.administration import queue_presets
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.effects.wording import format_delay
 
@@ -56,7 +57,8 @@ def build_panel(
     marked = ticked.loaded.members[0].version.requires_reason
     required = VERDICT_SPECS[verdict].needs_reason or marked
     chosen = form.cleaned_data.get("reason_code", "")
-    reasons = list_reason_options(verdict, chosen) if required else []
+    preset = queue_presets.read_preset(ticked.loaded.batch.queue)
+    reasons = list_reason_options(verdict, chosen, preset) if required else []
     own = form.data.get("verdict", verdict) == verdict  # typed for this verdict
     return BatchPanel(
         name=verdict.value,

@@ -17,7 +17,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.models import Alarm
 from reviews.people import preferences
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 
 def select_visible_alarms(person: Person) -> QuerySet[Alarm]:
@@ -57,6 +57,7 @@ class Badges:
     batches: int = 0  # waiting for a decision in this person's queues
     announced: int = 0  # in the last seven days, not yet seen by this person
     alarms: int = 0  # not acknowledged yet
+    questions: int = 0  # of agents, which this person may answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ WHERE asked.status = 'pending'
 """
 _COUNTS_SQL = f"""
 SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, alarming.n,
-  fresh.at
+  asking.n, fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
   AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
           since timestamptz, alarms text)
@@ -120,6 +121,12 @@ CROSS JOIN LATERAL (
            OR alarm.queue_id = ANY (who.queues))
     LIMIT {COUNT_LIMIT}) AS found) AS alarming
 CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (
+    SELECT FROM reviews_question AS question
+    WHERE question.status = 'open' AND question.expires_at > statement_timestamp()
+      AND (question.person_id = who.id OR question.queue_id = ANY (who.queues))
+    LIMIT {COUNT_LIMIT}) AS found) AS asking
+CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
   FROM (SELECT asked.opened_at {_OPEN_REQUESTS_SQL}
     AND who.since IS NOT NULL AND asked.opened_at > who.since
@@ -134,7 +141,7 @@ WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
 def count_badges(person: Person) -> Badges:
     """Count this person's badges now, in one query."""
     asked = _build_count_input(person)
-    updates = _load_updates([asked]) if asked else {}
+    updates = _load_updates([asked])
     return updates.get(person.pk, EMPTY_UPDATE).badges
 
 
@@ -149,17 +156,12 @@ def collect_badge_updates(
     """
     people = permissions.list_people_with_roles(ids)
     asked = [_build_count_input(person, since.get(person.pk)) for person in people]
-    updates = _load_updates([fields for fields in asked if fields is not None])
+    updates = _load_updates(asked)
     return {pk: updates.get(pk, EMPTY_UPDATE) for pk in ids}
 
 
-def _build_count_input(
-    person: Person, since: datetime | None = None
-) -> dict[str, Any] | None:
+def _build_count_input(person: Person, since: datetime | None = None) -> dict[str, Any]:
     role = permissions.find_deciding_role(person)
-    alarms = _find_alarm_scope(person)
-    if role is None and not alarms:
-        return None
     return {
         "id": person.pk,
         "me": person.public_id,
@@ -169,7 +171,7 @@ def _build_count_input(
         if since
         else [],
         "since": since.isoformat() if since else None,
-        "alarms": alarms,
+        "alarms": _find_alarm_scope(person),
     }
 
 

@@ -22,7 +22,7 @@ from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
 from reviews.executions import rechecks
 from reviews.governance import ruling
 from reviews.models import ApprovalRequest, Incident, RequestVersion
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from . import log_lines
 from .badges import COUNT_LIMIT
@@ -33,12 +33,18 @@ EVERY_QUEUE_TITLE = "All queues"
 _DESK_STATUS_SQL = f"""
 SELECT clock_timestamp(),
   (SELECT count(*) FROM (
-    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {COUNT_LIMIT}) AS found), (
+    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {COUNT_LIMIT}) AS found),
+  (SELECT count(*) FROM (
+    SELECT FROM reviews_question WHERE status = 'open' AND person_id = %s
+      AND expires_at > statement_timestamp() LIMIT {COUNT_LIMIT}) AS found),
+  EXISTS (SELECT FROM policies_passkey WHERE person_id = %s), (
   SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
   FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
   WHERE i.ended_at IS NULL), (
   SELECT jsonb_agg(jsonb_build_array(s.id, s.scope, s.key, s.mode, s.at, s.reason,
-      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''))
+      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''),
+      (SELECT jsonb_agg(DISTINCT t.queue_id) FROM policies_tool AS t
+       WHERE s.scope = 'tool' AND t.name = s.key))
     ORDER BY s.at DESC)
   FROM reviews_stop AS s LEFT JOIN policies_person AS p ON p.public_id = s.by
   WHERE s.lifted_at IS NULL AND (s.scope IN ('agent', 'tool', 'everything')
@@ -69,6 +75,7 @@ class SwitchBanner:
     at: datetime
     reason: str
     by: str
+    queues: frozenset[int] = frozenset()  # those of a tool
 
     @property
     def subject(self) -> str:
@@ -81,6 +88,8 @@ class DeskStatus:
 
     now: datetime
     alarms: int = 0  # open in any queue, counted up to the limit of a badge
+    questions: int = 0  # open ones that name the person, counted likewise
+    has_passkey: bool = False
     open: tuple[IncidentBanner, ...] = ()
     switches: tuple[SwitchBanner, ...] = ()
 
@@ -93,15 +102,27 @@ class DeskStatus:
         queues = {None, *permissions.queues_of(person)}
         return [incident for incident in self.open if incident.queue in queues]
 
+    def list_switches(self, person: Person | None) -> list[SwitchBanner]:
+        """The switches but for those on tools of other people's queues."""
+        if person is None or not self.switches:
+            return []
+        if permissions.has_permission(person, Permission.SEE_ALL):
+            return list(self.switches)
+        queues = permissions.queues_of(person)
+        return [s for s in self.switches if not s.queues or s.queues & queues]
 
-def load_desk_status() -> DeskStatus:
-    """Load the clock and the open alarms, incidents and switches, in one query."""
+
+def load_desk_status(person: Person | None) -> DeskStatus:
+    """Load the clock, the open alarms, incidents and switches, how many questions name
+    the person and whether they have a passkey, in one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_DESK_STATUS_SQL)
-        now, alarms, incidents, switches = cursor.fetchone()
+        cursor.execute(_DESK_STATUS_SQL, [person.pk if person else None] * 2)
+        now, alarms, questions, keyed, incidents, switches = cursor.fetchone()
     return DeskStatus(
         now,
         alarms,
+        questions,
+        keyed,
         tuple(
             IncidentBanner(queue, title or "", datetime.fromisoformat(at), reason)
             for queue, title, at, reason in _parse_rows(incidents)
@@ -119,10 +140,19 @@ def _parse_rows(aggregate: Any) -> list[list[Any]]:
 
 
 def _build_switch_banner(
-    pk: int, scope: str, key: str, mode: str, at: str, reason: str, by: str
+    pk: int,
+    scope: str,
+    key: str,
+    mode: str,
+    at: str,
+    reason: str,
+    by: str,
+    queues: list[int] | None,
 ) -> SwitchBanner:
-    moment = datetime.fromisoformat(at)
-    return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
+    moment, by = datetime.fromisoformat(at), by or "Someone"
+    return SwitchBanner(
+        pk, scope, key, mode, moment, reason, by, frozenset(queues or ())
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +298,7 @@ def _describe_policy_change(
     version: RequestVersion, policy: PolicyVersion, now: datetime
 ) -> PolicyChange:
     revision, tier = version.revision, Tier(version.tier)
-    current = tools.find_current_tool(revision.known_tool.name, policy)
+    current = tools.find_successor(revision.known_tool, policy)
     if current is None:
         return PolicyChange(policy.number, _TOOL_GONE, refuses=True)
     if tools.list_argument_errors(current, revision.args):

@@ -55,6 +55,7 @@ _VOTE_ENDINGS = {
     "escalated": "asked again after an escalation",
     "verifier": "asked again after an escalation",
     "returned": "returned",
+    "moved": "asked again in another queue",
 }
 _PERMIT_ENDINGS = {
     GrantStatus.REVOKED: "permit revoked",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from journal.clock import format_time
+from reviews.administration.queue_presets import OfferedPreset
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, ExecutionStatus, Verdict
 from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest, Execution
@@ -101,11 +102,20 @@ def build_filter_select(
     return FilterSelect(name, label, options)
 
 
-def list_reason_options(verdict: Verdict, chosen: str) -> list[SelectOption]:
-    """The reason codes that a verdict may have."""
+def list_reason_options(
+    verdict: Verdict, chosen: str, preset: OfferedPreset
+) -> list[SelectOption]:
+    """The reason codes that the queue of this preset offers for a verdict, and the one
+    that was chosen before it was no longer offered."""
+    offered = [*preset.list_reasons(verdict)]
+    offered += [
+        code
+        for code in VERDICT_SPECS[verdict].reasons
+        if code == chosen and code not in offered
+    ]
     return [
         SelectOption(code.value, REASON_LABELS[code], code.value == chosen)
-        for code in VERDICT_SPECS[verdict].reasons
+        for code in offered
     ]
 
 

@@ -1,11 +1,10 @@
-"""What surrounds every page: the navigation with its numbers, the tabs of the upkeep
-pages, the environment, the clock and the signed-in person."""
+"""What surrounds every page: the navigation with its numbers, the environment, the
+clock and the signed-in person."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -14,51 +13,23 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from journal import restore_epochs
+from journal import failover, restore_epochs
+from policies import sign_ins
 from policies.models import Person
+from policies.solo import is_solo
 from reviews import permissions, standstills
 from reviews.choices import Scope
 from reviews.people import preferences
 from reviews.people.preferences import PersonPreferences
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from reviews.standstills import StandstillState
 
 from . import badges as components_badges
-from . import banners
+from . import banners, navigation
 from . import switches as components_switches
 from .badges import Badges
 from .banners import DeskStatus, IncidentBanner, SwitchBanner
-
-# What a badge counts, for screen readers; other badges count pending requests.
-COUNTED_WORDS = {"badge-announced": "unread", "badge-alarms": "open"}
-
-
-@dataclass(frozen=True, slots=True)
-class NavItem:
-    """One entry of the main navigation; `key` follows `g` as its shortcut."""
-
-    label: str
-    url: str
-    key: str
-    current: bool
-    badge_id: str = ""
-    count: int = 0
-    soon: int = 0
-
-    @property
-    def shown(self) -> str:
-        """The number as the badge prints it."""
-        return components_badges.format_badge(self.count)
-
-    @property
-    def counted(self) -> str:
-        """What the number counts, as a word after it."""
-        return COUNTED_WORDS.get(self.badge_id, "pending")
-
-    @property
-    def has_soon(self) -> bool:
-        """Whether the badge also shows how many expire soon."""
-        return self.badge_id == "badge-queue"
+from .navigation import NavGroup, NavItem
 
 
 class PageFrame:
@@ -81,6 +52,11 @@ class PageFrame:
         return str(settings.COUNTERSEAL.deployment)
 
     @property
+    def solo(self) -> bool:
+        """Whether one person does everything, on their own machine."""
+        return is_solo()
+
+    @property
     def address(self) -> str:
         """The address of this installation, to which a printed link belongs."""
         return str(settings.COUNTERSEAL.base_url)
@@ -94,6 +70,12 @@ class PageFrame:
     def unread(self) -> bool:
         """Whether nothing runs because the note on disk cannot be read."""
         return restore_epochs.last_status.why == restore_epochs.DISK_ERROR
+
+    @property
+    def compares(self) -> bool:
+        """Whether a standby took over, and the hosts compare their notes with it."""
+        another = restore_epochs.last_status.why == restore_epochs.ANOTHER
+        return another and failover.is_enabled()
 
     @cached_property
     def standstill(self) -> StandstillState | None:
@@ -120,17 +102,33 @@ class PageFrame:
 
     @cached_property
     def moment(self) -> DeskStatus:
-        """The clock and the notices, in one query."""
-        return banners.load_desk_status()
+        """The clock and the notices, in one query. Every page asks for them: the
+        session is in use."""
+        status = banners.load_desk_status(self.person)
+        if self.person is not None and self.request.session.session_key:
+            sign_ins.mark_seen(self.request.session.session_key, status.now)
+        return status
 
     @property
     def stops_tools(self) -> bool:
         """Whether this person may raise a stop."""
         return self._may(Permission.STOP)
 
+    @property
+    def sees_people(self) -> bool:
+        return self._may(Permission.SEE_PEOPLE)
+
+    @property
+    def sees_health(self) -> bool:
+        return self._may(Permission.SEE_HEALTH)
+
     def _may(self, permission: Permission) -> bool:
         person = self.person
         return person is not None and permissions.has_permission(person, permission)
+
+    @property
+    def has_passkey(self) -> bool:
+        return self.person is not None and self.moment.has_passkey
 
     @property
     def incidents(self) -> list[IncidentBanner]:
@@ -145,7 +143,7 @@ class PageFrame:
             return []
         own = [
             switch
-            for switch in self.moment.switches
+            for switch in self.moment.list_switches(person)
             if switch.scope != Scope.REVIEWER or switch.key == person.public_id
         ]
         return components_switches.filter_for_person(person, own) if own else []
@@ -179,8 +177,9 @@ class PageFrame:
         person = self.person
         if person is None or permissions.find_deciding_role(person) is not None:
             return components_badges.count_badges(person) if person else Badges()
-        # Without a deciding role only alarms count, and the clock query has those.
-        return Badges(alarms=self.moment.alarms if self.sees_alarms else 0)
+        # Without a deciding role only these count, and the clock query has them.
+        alarms = self.moment.alarms if self.sees_alarms else 0
+        return Badges(alarms=alarms, questions=self.moment.questions)
 
     @property
     def waiting(self) -> str:
@@ -188,51 +187,16 @@ class PageFrame:
         return components_badges.format_badge(self.badges.queue)
 
     @cached_property
-    def nav(self) -> list[NavItem]:
-        """The entries of the main navigation that this person sees."""
-        counts, item = self.badges, self._item
-        entries = [
-            item("Queue", "queue", "q", "queue", counts.queue, counts.soon),
-            item("Escalations", "escalations", "e", "escalations", counts.escalations),
-            item("Batches", "batches", "b", "batches", counts.batches),
-            item("Activity", "announced", "n", "announced", counts.announced),
-            item("Agents", "agents:agents", "r"),
-        ]
-        if self.sees_alarms:
-            alarms = item("Alarms", "alarms", "a", "alarms", counts.alarms)
-            path = self.request.path
-            current = any(path.startswith(reverse(name)) for name, *_ in UPKEEP_PAGES)
-            entries.append(replace(alarms, current=current))
-        entries.append(item("Audit log", "log", "l"))
-        if self._may(Permission.SEE_POLICIES):
-            entries.append(item("Policy", "policies:policies", "p"))
-        if self._may(Permission.SEE_STATISTICS):
-            entries.append(item("Statistics", "statistics", "m"))
-        return entries
+    def nav(self) -> list[NavGroup]:
+        """The groups of the navigation that this person sees."""
+        if self.person is None:
+            return []
+        path = self.request.get_full_path()
+        return navigation.build_navigation(self.person, path, self.badges)
 
     @property
     def queue(self) -> NavItem:
-        return self.nav[0]
-
-    def _item(
-        self,
-        label: str,
-        name: str,
-        key: str,
-        badge: str = "",
-        count: int = 0,
-        soon: int = 0,
-    ) -> NavItem:
-        url = reverse(name if ":" in name else f"reviews:{name}")
-        return NavItem(
-            label,
-            url,
-            key,
-            current=self.request.path.startswith(url),
-            badge_id=f"badge-{badge}" if badge else "",
-            count=count,
-            soon=soon,
-        )
+        return self.nav[0].items[0]
 
 
 def desk(request: HttpRequest) -> Mapping[str, Any]:
@@ -252,33 +216,3 @@ def require_person(request: HttpRequest) -> Person:
     """The signed-in person; LoginRequiredMiddleware admits nobody else."""
     assert isinstance(request.user, Person)
     return request.user
-
-
-ALARMS = "reviews:alarms"
-UNKNOWN = "reviews:unknown"
-REPAIRS = "agents:repairs"
-DELIVERIES = "agents:deliveries"
-# The page's URL name, its label, and the permission that it needs.
-UPKEEP_PAGES: tuple[tuple[str, str, Permission], ...] = (
-    (ALARMS, "Alarms", Permission.SEE_ALARMS),
-    (UNKNOWN, "Unknown", Permission.SEE_ALARMS),
-    (REPAIRS, "Repairs", Permission.SEE_ALARMS),
-    (DELIVERIES, "Deliveries", Permission.SEE_DELIVERIES),
-    ("reviews:incidents", "Incidents", Permission.SEE_ALARMS),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class UpkeepTab:
-    label: str
-    url: str
-    current: bool
-
-
-def list_upkeep_tabs(person: Person, current: str) -> list[UpkeepTab]:
-    """The tabs that this person may open; `current` is the URL name of the page."""
-    return [
-        UpkeepTab(label, reverse(name), name == current)
-        for name, label, needed in UPKEEP_PAGES
-        if permissions.has_permission(person, needed)
-    ]

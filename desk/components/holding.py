@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from journal.clock import format_time
+from policies import staffing
 from policies.choices import Role
-from policies.models import Person
+from policies.models import Admission, Person
 from reviews import permissions, quorum
 from reviews.choices import LostHow
 from reviews.holds import rows
@@ -112,7 +113,7 @@ def _find_hold(request: ApprovalRequest) -> Hold | None:
 def _is_own_run(person: Person, request: ApprovalRequest) -> bool:
     """Whether this is the person's own run: they never learn who decides on it (as in
     the log)."""
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return False
     return person.public_id in request.barred
 
@@ -121,6 +122,14 @@ def may_break_hold(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person may end another's hold: a supervisor of the queue."""
     supervises = permissions.find_deciding_role(person) is Role.SUPERVISOR
     return supervises and request.queue_id in permissions.queues_of(person)
+
+
+def may_supervise(person: Person, request: ApprovalRequest) -> bool:
+    """Whether this person may return, assign or move the request, by the rule of
+    `decisions.returns`."""
+    return may_break_hold(person, request) and not request.proposal.bars(
+        person.public_id
+    )
 
 
 def select_eligible_people(
@@ -142,14 +151,11 @@ def _select_admitted(
     request: ApprovalRequest, roles: Iterable[Role]
 ) -> QuerySet[Person]:
     queue = request.queue_id
-    never = [role.value for role in permissions.NEVER_DECIDE]
-    admitted = Q(queueuserpermission__content_object=queue) | Q(
-        groups__queuegrouppermission__content_object=queue
-    )
+    never = [role.value for role in staffing.separate_roles()]
+    admitted = Admission.objects.filter(queue_id=queue).values("person_id")
     return (
-        Person.objects.filter(admitted, is_active=True)
+        Person.objects.filter(pk__in=admitted, is_active=True)
         .filter(pk__in=Person.objects.filter(groups__name__in=[*roles]).values("pk"))
         .exclude(pk__in=Person.objects.filter(groups__name__in=never).values("pk"))
         .exclude(public_id__in=[*request.proposal.barred, *request.proposal.kept_out])
-        .distinct()
     )

@@ -25,8 +25,8 @@ from reviews.choices import EXECUTION_SPECS, OPEN, RequestStatus
 from reviews.effects import describe
 from reviews.effects.wording import WordingPart, build_wording
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
-from reviews.permissions import Permission
 from reviews.presenters import shapes
+from reviews.roles import Permission
 
 from . import endings, visibility
 from .endings import Ending
@@ -55,7 +55,7 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
     records = LogRecord.objects.select_related("position")
     if not permissions.has_permission(person, Permission.SEE_LOG):
         records = records.filter(_filter_own(person))
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return records
     # Their records would give them away.
     canaries = ApprovalRequest.with_canaries.filter(
@@ -72,7 +72,7 @@ def filter_waiting_requests(person: Person) -> Q:
     except what the person did. Lists leave them out: a list that had the records of a
     request, and none of a canary, would tell them apart. The page of a request shows
     its history, and the record of each event has its own page."""
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return Q(pk__in=())
     waiting = ApprovalRequest.objects.filter(
         proposal=OuterRef("proposal"),
@@ -107,7 +107,7 @@ def filter_others_votes(person: Person) -> Q:
 def filter_hidden_names(person: Person) -> Q:
     """The condition for records whose names are hidden from this person. A search by
     name must exclude them, or a match would reveal the name."""
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return Q(pk__in=())
     hidden = ApprovalRequest.objects.filter(pk=OuterRef("request")).filter(
         Q(proposal__barred__contains=[person.public_id]) | Q(status__in=OPEN)
@@ -122,14 +122,14 @@ def select_request_records(
     records = LogRecord.objects.select_related("position").filter(
         proposal=request.proposal_id
     )
-    if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if not permissions.never_decides(person):
         records = records.exclude(filter_others_votes(person))
     return records.order_by("pk")
 
 
 def hides_names(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person reads the request's history without others' names."""
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return False
     owned = person.public_id in request.proposal.barred
     return owned or request.status in OPEN
@@ -138,7 +138,7 @@ def hides_names(person: Person, request: ApprovalRequest) -> bool:
 def find_masked_requests(person: Person, rows: Iterable[LogRecord]) -> set[str]:
     """The ids of requests on which this person does not see other people's names."""
     wanted = {row.request for row in rows if row.request}
-    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if permissions.never_decides(person):
         return set()
     requests = ApprovalRequest.objects.filter(pk__in=wanted)
     owned = Q(proposal__barred__contains=[person.public_id])

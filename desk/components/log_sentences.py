@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal.models import LogRecord
+from reviews.administration.provisioning_tokens import PROVIDER
 from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, StopMode, Verdict
 from reviews.effects.wording import WordingPart, build_wording
 
@@ -75,12 +76,23 @@ SENTENCES = {
     "repair.applied": "{who} confirmed a repair",
     "repair.refused": "{who} refused a repair",
     "repair.lapsed": "A repair expired without confirmation",
+    "question.asked": "{who} asked people a question",
+    "question.answered": "{who} answered a question",
+    "question.declined": "{who} declined to answer a question",
+    "question.expired": "A question expired without an answer",
+    "question.withdrawn": "A question was withdrawn",
     "reversal.proposed": "{who} proposed to reverse the action",
     "thread.erased": "The run's stored state was deleted",
+    "evidence.erased": "A file of the evidence was deleted; its hash stays",
+    "texts.removed": "{count} old texts of {what} were removed by the retention rule",
     "execution.result_erased": "The tool's stored answer was deleted",
+    "log.archive_asked": "{who} wrote a period of the log into a file",
+    "log.archived": "{who} removed an archived period of the log",
+    "log.period_began": "A new period of the log began",
     "epoch.noticed": "A restored database was detected; nothing runs",
     "epoch.asked": "{who} checked a restored database",
     "epoch.began": "{who} confirmed the restore, and a new epoch began",
+    "database.promoted": "A standby of the database took over; nothing was lost",
     "stop.raised": "{who} stopped {scope} {key}",
     "stop.tightened": "{who} changed the pause of {scope} {key} to a stop",
     "stop.lift_asked": "{who} asked to resume {scope} {key}",
@@ -96,17 +108,25 @@ SENTENCES = {
     "drill.seen": "{who} saw the message of a notification drill",
     "policy.saved": "{who} saved policy version {version}",
     "policy.activated": "{who} activated policy version {version}",
+    "policy.refused": "{who} refused the draft of policy version {version}",
     "policy.retired": "Policy version {version} was retired",
     "thread.started": "{who} started a run",
     "thread.finished": "{who} finished the run",
     "agent.registered": "{who} registered an agent",
     "agent.tools_changed": "{who} changed an agent's allowed tools",
-    "agent.changed": "{who} changed an agent's tools, risk ceiling or owner",
+    "agent.changed": "{who} changed an agent's tools, limits or owner",
+    "agent.change_proposed": "{who} asked for looser settings of an agent",
+    "agent.change_confirmed": "{who} confirmed looser settings of an agent",
+    "agent.change_refused": "{who} refused looser settings of an agent",
+    "agent.change_withdrawn": "{who} withdrew looser settings of an agent",
+    "agent.change_lapsed": "Looser settings of an agent got no answer",
+    "agent.change_void": "{who} changed an agent: looser settings that waited are void",
     "agent.released": "{who} recorded a new version of an agent",
     "agent.key_issued": "{who} issued an agent key",
     "agent.key_revoked": "{who} revoked an agent key",
     "endpoint.registered": "{who} registered a webhook endpoint",
     "endpoint.secret_renewed": "{who} renewed the secret of a webhook endpoint",
+    "endpoint.tested": "{who} sent a test event to a webhook endpoint",
     "endpoint.switched_off": "{who} disabled a webhook endpoint",
     "endpoint.switched_on": "{who} enabled a webhook endpoint",
     "delivery.promised": "Webhook delivery queued",
@@ -116,14 +136,39 @@ SENTENCES = {
     "delivery.held": "Webhook delivery withheld; the outcome does not match its schema",
     "delivery.again": "{who} requested another webhook delivery",
     "outcome.acknowledged": "{who} acknowledged the outcome",
-    "value.revealed": "{who} revealed a hidden value",
+    "value.revealed": "{who} revealed a hidden value or a file",
     "person.added": "{who} added a person",
     "person.changed": "{who} changed a person's {fields}",
+    "authority.proposed": "{who} proposed what a person may do",
+    "authority.confirmed": "{who} confirmed what a person may do",
+    "authority.refused": "{who} refused a change of what a person may do",
+    "authority.withdrawn": "{who} withdrew a change of what a person may do",
+    "authority.lapsed": "A change of what a person may do got no answer",
+    "person.password_chosen": "{who} chose a password",
     "person.password_set": "{who} set a new password for a person",
+    "person.factor_added": "{who} added an authenticator app",
+    "person.factor_removed": "{who} removed a second factor",
+    "person.passkey_added": "{who} added a passkey",
+    "person.passkey_removed": "{who} removed a passkey",
+    "person.passkey_refused": "A passkey was refused, because it may be a copy",
+    "person.recovery_codes_renewed": "{who} made new recovery codes",
+    "person.recovery_code_used": "{who} used a recovery code",
+    "person.sessions_ended": "{who} ended {count} sessions of a person",
+    "person.federated": "A person signed in through the identity provider first",
+    "person.unfederated": "{who} unlinked a person from the identity provider",
     "person.deactivated": "{who} deactivated a person",
     "person.reactivated": "{who} reactivated a person",
+    "provisioning.token_made": "{who} made a token for the identity provider",
+    "provisioning.token_confirmed": "{who} confirmed a token of the identity provider",
+    "provisioning.token_revoked": "{who} ended a token of the identity provider",
+    "provisioning.group_added": "{who} added a group",
+    "provisioning.group_changed": "{who} changed a group",
+    "provisioning.group_removed": "{who} deleted a group",
     "person.admitted": "{who} admitted a person to {queue}",
     "person.dismissed": "{who} removed a person from {queue}",
+    "queue.preset_changed": "{who} changed what the decision panel offers in {queue}",
+    "substitution.began": "{who} handed queues to a substitute",
+    "substitution.ended": "{who} ended a substitution",
     "person.token_minted": "{who} created an API token",
     "person.token_revoked": "{who} revoked an API token",
     "batch.formed": "Similar requests grouped into a batch",
@@ -137,6 +182,7 @@ SENTENCES = {
     "batch.dissolved": "The batch was dissolved; each request is decided separately",
     "request.joined": "{who} proposed the same action again while this was open",
     "request.returned": "{who} returned the request with guidance",
+    "request.moved": "{who} moved the request from {source} to {queue}",
     "request.assigned": "{who} assigned the request",
     "request.asked": "{who} asked a question",
     "request.answered": "{who} answered a question",
@@ -158,6 +204,8 @@ SENTENCES = {
     "dataset.failed": "A dataset for evaluation failed",
     "dataset.downloaded": "{who} downloaded a dataset for evaluation",
 }
+REMOVED_TEXTS = {"arguments": "actions", "questions": "questions of agents"}
+REMOVED_TEXTS |= {name: name for name in ("messages", "notes")}
 # Where these records name another person than their actor, by public id.
 OTHER_PERSON = {
     "hold.lapsed": "holder",
@@ -173,7 +221,10 @@ FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unkno
 
 
 def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
-    """The actor's name: a person's (hidden on request), an agent's, or Counterseal."""
+    """The actor's name: a person's (hidden on request), an agent's, the identity
+    provider's, or Counterseal."""
+    if row.actor_kind == "system" and row.actor_id.startswith(PROVIDER):
+        return "The identity provider"
     if row.actor_kind == "person":
         return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
     return row.actor_id if row.actor_kind == "agent" else "Counterseal"
@@ -204,6 +255,8 @@ def describe_record(
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
+    if row.kind == "policy.activated" and row.actor_kind == "system":
+        pattern = "{who} began with policy version {version}; nobody had an account yet"
     if row.kind == "hold.lapsed" and data.get("to"):
         pattern += "; nobody answered its offer"
     return build_wording(
@@ -213,6 +266,9 @@ def describe_record(
         scope=_format_scope(data.get("scope")),
         key=str(data.get("key", "")),
         queue=str(data.get("queue", "")),
+        source=str(data.get("from", "")),
+        count=str(data.get("count", "")),
+        what=REMOVED_TEXTS.get(str(data.get("what", "")), "the log"),
         version=str(data.get("number", leaf["policy"] or "")),
         fields=" and ".join(str(data.get("fields", "")).split()),
         because=" and ".join(map(str, data.get("because", []))),
@@ -230,11 +286,13 @@ def find_answer_code(leaf: Mapping[str, Any]) -> str:
 
 
 def list_flags(leaf: Mapping[str, Any]) -> list[str]:
-    """The record's reason code as words, unless the code may be foreign text."""
+    """The record's reason code as words, unless the code may be foreign text, and
+    whether one person did alone what takes two outside solo mode."""
     data = leaf["data"] or {}
     if leaf["kind"] in FOREIGN_CODE_KINDS:
         return []
     reason = str(data.get("reason_code") or "")
     code = reason or str(data.get("code") or "")
     words = code.replace("_", " ").capitalize()
-    return [GIVEN_REASON_LABELS.get(reason, words)] if code else []
+    flags = [GIVEN_REASON_LABELS.get(reason, words)] if code else []
+    return [*flags, "Solo mode"] if data.get("solo") else flags

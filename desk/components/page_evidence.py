@@ -45,6 +45,7 @@ RENDERING_SOURCES = (
     "desk.components.regions",
     "reviews.effects.changes",
     "reviews.effects.describe",
+    "reviews.effects.evidence_files",
     "desk.templatetags.desk",
     "desk.templatetags.inert",
     "static/icons.svg",
@@ -104,9 +105,14 @@ def build_inputs(regions: Regions) -> dict[str, Any]:
         else None,
         "presenter": tools.load_definition(tool).presenter if tool else "",
         "reading": _build_reading_input(regions),
-        "evidence": [str(item.get("digest", "")) for item in revision.evidence],
+        "evidence": [_find_digest(item) for item in revision.evidence],
         "since": regions.older.number if regions.older else 0,
+        **({"removed": revision.removed_after} if revision.removal else {}),
     }
+
+
+def _find_digest(item: Mapping[str, Any]) -> str:
+    return str(item.get("file", item).get("sha256", item.get("digest", "")))
 
 
 def find_rerendered_page(

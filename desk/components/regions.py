@@ -25,12 +25,12 @@ from policies.money import Money, format_money
 from reviews import permissions, redaction
 from reviews.effects import changes, describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
-from reviews.permissions import Permission
 from reviews.presenters import Presentation
 from reviews.presenters.common import UNKNOWN_REVERSIBILITY
 from reviews.presenters.shapes import Cell, Reversibility, SentencePart, ValueRow
 from reviews.presenters.views import GroupView
 from reviews.redaction import redactor
+from reviews.roles import Permission
 
 BLAST_RADIUS_WORDS = {
     1: "Impact: none",
@@ -58,6 +58,7 @@ CAUSE_WORDS = {
     "verifier": "A verifier escalated it",
     "recalled": "An approval was undone",
     "returned": "A supervisor returned it with guidance",
+    "moved": "A supervisor moved it from another queue",
 }
 
 
@@ -181,7 +182,12 @@ class Regions:
     @property
     def declared(self) -> str:
         """Which policy version declares how to undo it."""
-        return f"Declared in policy v{self.policy}" if self.revision.tool else ""
+        tool = self.revision.tool
+        if tool is None:
+            return ""
+        if tools.load_definition(tool).is_undeclared:
+            return "Not in the policy"
+        return f"Declared in policy v{self.policy}"
 
     @property
     def radius(self) -> str:
@@ -268,6 +274,11 @@ class Regions:
         return self.revision.rationale
 
     @property
+    def removal(self) -> str:
+        """That the retention rule removed it; empty if it did not."""
+        return self.revision.removal
+
+    @property
     def by_person(self) -> bool:
         """Whether a person wrote the words, in a proposal to undo an effect."""
         return describe.is_by_person(self.proposal)
@@ -289,8 +300,10 @@ class Regions:
             return {}
         texts = [self.rationale, *(text for _, text in self.claims)]
         texts += [item.text for item in self.evidence]
-        key = redactor.load_redactor(self.agent, self.thread).key
-        return label_equal_values(self.shown, texts, key)
+        same: dict[str, str] = {}
+        for key in redactor.list_thread_keys(self.agent, self.thread):
+            same = label_equal_values(self.shown, texts, key) | same
+        return same
 
     @property
     def redactions(self) -> int:

@@ -141,6 +141,15 @@ def format_with_agent(since: datetime) -> str:
     return f"With the agent since {format_time(since)}"
 
 
+# Why it waits again, by the cause of its version.
+_BACK_WORDS = {
+    "returned": "Returned with guidance",
+    "moved": "Moved from another queue",
+    "revoked": "Approval needed again: one was revoked",
+    "recalled": APPROVAL_UNDONE,
+}
+
+
 def _build_pending_state(
     request: ApprovalRequest,
     tally: ApprovalTally,
@@ -160,14 +169,8 @@ def _build_pending_state(
     if cause in {"escalated", "verifier"}:
         clock = f" since {format_time(since)}" if since else ""
         return StateLabel("escalated", f"With supervisors{clock}", icon="up", at=since)
-    if cause == "returned":
-        return StateLabel("waiting", "Returned with guidance", icon="back")
-    if cause == "revoked":
-        return StateLabel(
-            "waiting", "Approval needed again: one was revoked", icon="back"
-        )
-    if cause == "recalled":
-        return StateLabel("waiting", APPROVAL_UNDONE, icon="back")
+    if cause in _BACK_WORDS:
+        return StateLabel("waiting", _BACK_WORDS[cause], icon="back")
     return StateLabel("waiting", PENDING_WORD)
 
 

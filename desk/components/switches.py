@@ -10,11 +10,12 @@ from typing import TypeVar
 from django.db.models import Q
 from django.urls import reverse
 
+from policies import solo
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import SCOPE_NOUNS, Scope, StopMode
 from reviews.models import Stop
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
 from reviews.stops.stops import StoppableAction
@@ -170,9 +171,11 @@ def _name_author(row: Stop, names: dict[str, str]) -> str:
 
 
 def _may_lift(person: Person, row: Stop) -> bool:
-    """Not a person's own stop, nor one that they asked to lift (`stops.lift`)."""
+    """Not a person's own stop, nor one that they asked to lift (`stops.lift`); in solo
+    mode any."""
     of_mine = row.scope == Scope.REVIEWER and row.key == person.public_id
-    return not of_mine and row.lift_asked_by != person.public_id
+    own = of_mine or row.lift_asked_by == person.public_id
+    return not own or solo.is_solo()
 
 
 def _describe_target(row: Stop, names: dict[str, str]) -> str:

@@ -26,7 +26,8 @@ from reviews.models import (
     SecondReview,
     Stop,
 )
-from reviews.permissions import DeciderFacts, Permission
+from reviews.permissions import DeciderFacts
+from reviews.roles import Permission
 
 
 def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:

@@ -17,7 +17,7 @@ from reviews import permissions
 from reviews.choices import REASON_LABELS, NoteKind, RequestStatus, Verdict
 from reviews.governance import voters
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import visibility
 from ..components.choice import VERDICT_WORDINGS

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from journal.errors import DomainError
 from policies.models import Queue
 from reviews import permissions
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from reviews.stops import incidents as operations
 
-from ..components import banners, frame, htmx
+from ..components import banners, htmx, navigation
 from ..components.frame import require_person
 from ..forms import IncidentForm
 
@@ -35,7 +35,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
         "page": page,
         "form": form,
         "problem": problem,
-        "upkeep": frame.list_upkeep_tabs(who, "reviews:incidents"),
+        "upkeep": navigation.list_upkeep_tabs(who, "reviews:incidents"),
         **_build_form_state(page, form),
     }
     status = htmx.compute_form_status(problem, sent=request.method == "POST")

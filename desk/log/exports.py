@@ -28,8 +28,8 @@ from reviews import locks, permissions, transitions
 from reviews.choices import ExportStatus
 from reviews.effects import describe
 from reviews.models import Export, ExportPart
-from reviews.permissions import Permission
 from reviews.presenters import inert
+from reviews.roles import Permission
 
 from ..components import log_lines
 from .filters import LogFilters, select_records
@@ -201,11 +201,11 @@ def _encode_records(export: Export, rows: list[LogRecord]) -> bytes:
     events = log_lines.build_log_lines(export.person, rows)
     pairs = list(zip(rows, events, strict=True))
     if export.format == "jsonl":
-        return "".join(_format_json_lines(pairs)).encode()
+        return "".join(format_json_lines(pairs)).encode()
     return _format_csv(pairs, heads=not export.rows).encode()
 
 
-def _format_json_lines(pairs: Iterable[RecordLine]) -> Iterator[str]:
+def format_json_lines(pairs: Iterable[RecordLine]) -> Iterator[str]:
     """Format each record as a line: its leaf exactly as stored, its position, and what
     later ended what it says."""
     for row, event in pairs:
@@ -285,19 +285,11 @@ def format_cell(cell: object) -> str:
     Hidden characters are named as on a page, and a text that could begin a formula gets
     an apostrophe (OWASP, CSV injection).
     """
-    text = "".join(map(_format_segment, inert.build_line_segments(str(cell))))
+    text = inert.format_line(str(cell))
     return (
         f"'{text}"
         if text.lstrip(" ")[:1] in _FORMULA_STARTS and text.strip(" ")
         else text
-    )
-
-
-def _format_segment(segment: inert.TextSegment) -> str:
-    if segment.kind == "hidden":
-        return f"\u27e6{segment.text}\u27e7"
-    return (
-        f"{segment.text} \u27e6{segment.note}\u27e7" if segment.note else segment.text
     )
 
 

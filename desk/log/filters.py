@@ -40,6 +40,7 @@ KINDS = {
     "value": "Revealed values",
     "stop": "Stops and pauses",
     "alarm": "Alarms",
+    "question": "Questions",
     "repair": "Repairs",
     "reversal": "Reversals",
     "policy": "Policy",

@@ -9,17 +9,20 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
+from journal import archives
+from journal.archives import ArchivedPart
 from journal.errors import NotFound
-from journal.models import LogRecord
+from journal.models import LogPeriod, LogRecord
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import EXECUTION_SPECS, GIVEN_REASON_LABELS
 from reviews.effects.wording import format_short_hash
 from reviews.models import Decision, Execution
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import log_lines, saved_views, snapshots
 from ..components.formatting import FilterSelect, build_filter_select
@@ -60,6 +63,7 @@ class LogPage:
     kind: FilterSelect
     further: list[FilterSelect]
     older_url: str
+    archived: list[ArchivedPart]  # below the last page
     alone: bool  # whether there is one row only; its timeline is then unfolded
     scope_said: str
     searched_said: str
@@ -91,6 +95,7 @@ def build_log_page(person: Person, filters: LogFilters) -> LogPage:
         kind=kind,
         further=further,
         older_url=older,
+        archived=[] if older else archives.list_archived_parts(),
         alone=len(page.rows) == 1,
         scope_said=_describe_scope(person),
         searched_said=SEARCH_CUT_NOTE if hits and hits.cut else "",
@@ -104,7 +109,7 @@ def build_log_page(person: Person, filters: LogFilters) -> LogPage:
 
 def _build_queue_url(person: Person, filters: LogFilters) -> str:
     """Where people who decide find what waits for them: this list leaves it out."""
-    if not filters.q or permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if not filters.q or permissions.never_decides(person):
         return ""
     return f"{reverse('reviews:queue')}?{urlencode({'q': filters.q})}"
 
@@ -152,10 +157,17 @@ class RecordPage:
 
 def load_record_by_number(person: Person, seq: int) -> RecordPage:
     """Load a record by its sequence number. Raises NotFound when this person may not
-    see it."""
-    return _build_record_page(
-        person, log_lines.select_records(person).filter(position__seq=seq).first()
-    )
+    see it, and says where it is when it was archived."""
+    row = log_lines.select_records(person).filter(position__seq=seq).first()
+    period = LogPeriod.objects.filter(
+        archived_at__isnull=False, first_seq__lte=seq, first_seq__gt=seq - F("records")
+    ).first()
+    if row is None and period is not None and period.archived_at is not None:
+        raise NotFound(
+            f"Record {seq} was archived on {period.archived_at:%Y-%m-%d} in"
+            f" {period.archive_file}. An administrator has that file."
+        )
+    return _build_record_page(person, row)
 
 
 def load_record_by_id(person: Person, pk: int) -> RecordPage:

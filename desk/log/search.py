@@ -23,7 +23,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import OPEN, REASON_LABELS
 from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 # A word may contain an order's hyphen, an amount's point or a path's slash.
 _WORD = re.compile(r"[^\W_]+(?:[.\-@:/'][^\W_]+)*")
@@ -46,12 +46,12 @@ def build_search_query(text: str) -> str:
 
     All words must match: a word of letters by its beginning, a number as a whole.
     """
-    words = dict.fromkeys(_WORD.findall(_fold_text(text)))
+    words = dict.fromkeys(_WORD.findall(fold_text(text)))
     return " & ".join(_format_lexeme(word) for word in words if len(word) <= LONGEST)
 
 
 def _split_words(text: str) -> Iterator[str]:
-    for word in _WORD.findall(_fold_text(text)):
+    for word in _WORD.findall(fold_text(text)):
         yield word
         whole, _, decimals = word.partition(".")
         if _FIGURE.fullmatch(word):
@@ -67,7 +67,8 @@ def _format_lexeme(word: str) -> str:
     return f"{quoted}:*" if starts else quoted
 
 
-def _fold_text(text: str) -> str:
+def fold_text(text: str) -> str:
+    """The text as entries and queries compare it."""
     return _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -133,12 +134,17 @@ def _select_by_words(person: Person, q: str) -> QuerySet[Any]:
     asked = build_search_query(q)
     if not asked:
         return SearchEntry.objects.none()
-    fits = _MatchesQuery(F("words"), Cast(Value(asked), SearchQueryField()))
-    entries = SearchEntry.objects.filter(fits)
+    entries = select_entries(asked)
     if not permissions.has_permission(person, Permission.SEE_LOG):
         entries = entries.filter(revision__proposal__in=_select_own_proposals(person))
-    ordered = entries.order_by("-revision")
-    return ordered.values_list("revision__proposal", flat=True)
+    return entries.values_list("revision__proposal", flat=True)
+
+
+def select_entries(query: str) -> QuerySet[SearchEntry]:
+    """Select the entries that match this tsquery, newest first. Whoever shows them
+    selects what the person may see."""
+    fits = _MatchesQuery(F("words"), Cast(Value(query), SearchQueryField()))
+    return SearchEntry.objects.filter(fits).order_by("-revision")
 
 
 def _select_own_proposals(person: Person) -> QuerySet[Proposal]:
@@ -151,7 +157,7 @@ def _select_by_decisions(person: Person, which: Q) -> QuerySet[Any]:
     """Proposals with such decisions. Decisions of others are included only if their
     votes and names are not hidden from this person."""
     decisions = Decision.objects.filter(which)
-    if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if not permissions.never_decides(person):
         owned = Q(request__proposal__barred__contains=[person.public_id])
         hidden = owned | Q(request__status__in=OPEN)
         decisions = decisions.exclude(~Q(reviewer=person) & hidden)

@@ -7,8 +7,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from journal import archives
 from reviews import permissions
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import frame, htmx
 from ..components.frame import require_person
@@ -82,7 +83,9 @@ def exports(request: HttpRequest) -> HttpResponse:
     )
     running = any(line.running for line in lines)
     template = htmx.choose_template(request, "desk/log/exports.html", "export-table")
-    return render(request, template, {"lines": lines, "running": running})
+    archived = archives.list_archived_parts()
+    context = {"lines": lines, "running": running, "archived": archived}
+    return render(request, template, context)
 
 
 @require_safe

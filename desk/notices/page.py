@@ -12,7 +12,7 @@ from notifications.events import NOTICE_TITLES
 from policies.models import Person
 from reviews import permissions
 from reviews.models import ApprovalRequest, Notice
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import visibility
 

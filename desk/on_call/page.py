@@ -15,7 +15,7 @@ from notifications.on_call import shifts as planning
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.models import NotificationDrill, OnCallShift
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from .results import DrillResult, build_results
 

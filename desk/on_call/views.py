@@ -12,7 +12,7 @@ from notifications.on_call import drills, shifts
 from policies.choices import Risk
 from reviews import permissions
 from reviews.models import DrillSighting
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import frame
 from ..components.frame import require_person

@@ -1,12 +1,11 @@
-"""Writing a policy version on a page, and comparing a draft with the active version."""
+"""A draft on its page: compared with the active version, and activated."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NotRequired
+from dataclasses import dataclass, replace
 
 from django import forms
 from django.http import HttpRequest
@@ -15,55 +14,27 @@ from journal.errors import (
     DomainError,
     FieldError,
     InvalidInput,
-    NotFound,
     StaleVersion,
     build_field_error,
 )
-from policies import active, changes, versions
+from policies import active, comparison, versions
 from policies.changes import PolicyChange
-from policies.documents import InvalidPolicy
 from policies.documents.source import write_source
 from policies.models import Person, PolicyVersion
-from policies.people import check_administrator, confirm_password
+from policies.people import check_administrator
+from policies.step_up import confirm_identity
 from policies.versions import ShownVersions
+
+from ..components import passkey_purposes
+from ..people.forms import PasswordCheckedForm
+from . import undeclared
+from .editing import SourceLine, describe_refusal
+from .undeclared import Caller
+from .waiting import WaitingRows, build_waiting_rows
 
 _BASE = re.compile(r"[0-9]{1,9}")
 _CONTEXT = 3  # unchanged lines around a change
 _NOT_ACTIVATED = "Nothing was activated. Save a corrected text as a new version:"
-
-
-class DraftError(FieldError):
-    """One problem in a text, with the line of it where that is known."""
-
-    source: NotRequired[str]
-
-
-@dataclass(frozen=True, slots=True)
-class VersionForm:
-    """The form of a new version. `base` is the number of the version that its text
-    comes from, None where there was none. `problem` and `errors` say why the text was
-    not saved."""
-
-    text: str
-    base: int | None
-    problem: str = ""
-    errors: Sequence[DraftError] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """One line of a difference between the texts of two versions, as the tag `lines`
-    draws it."""
-
-    kind: str
-    text: str
-    old: int | None = None
-    new: int | None = None
-    speaks: bool = False
-
-    @property
-    def parts(self) -> tuple[tuple[bool, str], ...]:
-        return ((False, self.text),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +44,8 @@ class Activation:
     `by_author`: this person wrote the draft, so another one must activate it. `shown`
     is what the form sends back, so that nothing else is activated. `moved` are the
     differences between the version that was active when the person opened the page and
-    the one that is active now."""
+    the one that is active now. `callers` are agents that called a tool which this
+    draft declares first, and that may not propose it yet."""
 
     base: int | None
     hunks: list[list[SourceLine]]
@@ -85,19 +57,18 @@ class Activation:
     problem_code: str = ""
     errors: Sequence[FieldError] = ()
     reason: str = ""
+    callers: Sequence[Caller] = ()
+    waiting: WaitingRows | None = None
+    refusal_problem: str = ""
+    refusal_reason: str = ""
 
     @property
-    def laxer(self) -> list[str]:
-        """The sentences of what asks for less, or may."""
-        return changes.list_laxer(self.changes)
-
-    @property
-    def others(self) -> list[str]:
-        laxer = set(self.laxer)
-        return [change.text for change in self.changes if change.text not in laxer]
+    def groups(self) -> list[comparison.ChangeGroup]:
+        """The changes by direction, what asks for less first."""
+        return comparison.group_changes(self.changes)
 
 
-class ActivationForm(forms.Form):
+class ActivationForm(PasswordCheckedForm):
     """What an administrator read, and why they activate it."""
 
     digest = forms.CharField(max_length=80)
@@ -107,64 +78,6 @@ class ActivationForm(forms.Form):
         max_length=2000,
         error_messages={"required": "Enter why this version is activated."},
     )
-    password = forms.CharField(
-        max_length=1024,
-        strip=False,
-        error_messages={"required": "Enter your password."},
-    )
-
-
-def build_version_form(person: Person, base: int | None) -> VersionForm:
-    """The form with the text of version `base`, by default of the active one, else of
-    the newest. Raises NotPermitted for anyone but an administrator, and NotFound."""
-    check_administrator(person)
-    version = _find_base(base)
-    if version is None:
-        return VersionForm("", None)
-    return VersionForm(write_source(version.document), version.number)
-
-
-def _find_base(number: int | None) -> PolicyVersion | None:
-    rows = PolicyVersion.objects.order_by("-number")
-    if number is None:
-        return active.find_active_policy() or rows.first()
-    version = rows.filter(number=number).first()
-    if version is None:
-        raise NotFound
-    return version
-
-
-def save_draft(
-    person: Person, text: str, base: int | None
-) -> PolicyVersion | VersionForm:
-    """Save the text as the next version. Returns the form with the reasons when it is
-    refused. Raises NotPermitted."""
-    check_administrator(person)
-    try:
-        return versions.save_draft(text_or_mapping=text, author=person)
-    except DomainError as error:
-        problem = _describe(error, "Nothing was saved. Correct the text:")
-        return VersionForm(text, base, problem, _quote_lines(error.errors, text))
-
-
-def _quote_lines(errors: Sequence[FieldError], text: str) -> list[DraftError]:
-    lines = text.splitlines()
-    quotes = [
-        DraftError(path=error["path"], message=error["message"]) for error in errors
-    ]
-    for quoted, error in zip(quotes, errors, strict=True):
-        if 0 < error.get("line", 0) <= len(lines):
-            quoted["line"] = error["line"]
-            quoted["source"] = lines[error["line"] - 1].strip()
-    return quotes
-
-
-def _describe(error: DomainError, title: str) -> str:
-    """What happened, for a page that lists the errors below it: `title` in place of the
-    sentence that programs get about a faulty document."""
-    if error.errors and error.detail == InvalidPolicy().detail:
-        return title
-    return error.detail
 
 
 def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
@@ -172,7 +85,7 @@ def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
     raises, InvalidInput for a form without reason, password or what was shown, and
     ReauthenticationRequired for a wrong password."""
     check_administrator(person)
-    if version.author_id == person.pk:
+    if versions.is_own_draft(version, person):
         versions.activate_version(version_id=version.pk, by=person)  # refuses it
     form = ActivationForm(http.POST)
     if not form.is_valid():
@@ -181,11 +94,14 @@ def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
         ]
         raise InvalidInput("Nothing was activated. Complete the form:", errors=errors)
     sent = form.cleaned_data
-    confirm_password(http, person, sent["password"])
+    purpose = passkey_purposes.name_own_form(http, person)
+    confirm_identity(http, person, form.proof, purpose)
     shown = ShownVersions(sent["digest"], sent["base"], sent["base_digest"])
+    callers = undeclared.list_callers(person, version, http.POST.getlist("allow"))
     versions.activate_version(
         version_id=version.pk, by=person, reason=sent["reason"], shown=shown
     )
+    undeclared.allow_callers(person, callers)
 
 
 def build_activation(
@@ -193,26 +109,39 @@ def build_activation(
     version: PolicyVersion,
     refusal: DomainError | None = None,
     sent: Mapping[str, str] = {},
+    allowed: Sequence[str] = (),
 ) -> Activation:
     """What an administrator is offered for a draft. `sent` is the form that was
-    refused."""
+    refused, with the callers that it allowed."""
     current = active.find_active_policy()
     before = write_source(current.document) if current else ""
     differences: Sequence[PolicyChange] = ()
     if current is not None:
         documents = active.load_document(current), active.load_document(version)
-        differences = changes.list_changes(*documents)
+        differences = comparison.compare_policies(*documents)
     return Activation(
         base=current.number if current else None,
         hunks=list(_list_hunks(before, write_source(version.document))),
-        by_author=version.author_id == person.pk,
+        by_author=versions.is_own_draft(version, person),
         shown=versions.build_shown_versions(version),
         changes=differences,
         moved=_list_moved(sent.get("base", ""), before, refusal),
-        problem=_describe(refusal, _NOT_ACTIVATED) if refusal else "",
+        problem=describe_refusal(refusal, _NOT_ACTIVATED) if refusal else "",
         problem_code=refusal.code if refusal else "",
         errors=list(refusal.errors) if refusal else (),
         reason=sent.get("reason", ""),
+        callers=undeclared.list_callers(person, version, allowed if sent else None),
+        waiting=build_waiting_rows(version),
+    )
+
+
+def add_refusal(
+    activation: Activation, error: DomainError, sent: Mapping[str, str]
+) -> Activation:
+    """The page of a draft of which the refusal failed, with the reason as typed."""
+    problem = error.errors[0]["message"] if error.errors else error.detail
+    return replace(
+        activation, refusal_problem=problem, refusal_reason=sent.get("reason", "")
     )
 
 

@@ -3,18 +3,32 @@ and measures in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from journal.errors import NotFound
-from policies import active, changes
+from policies import active, bands, changes
 from policies.calendars import describe_duration
 from policies.choices import APPROVAL_LABELS, Risk, Role, Tier
-from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
+from policies.documents import (
+    EVERY_TOOL,
+    Document,
+    EffectClass,
+    Measure,
+    Rule,
+    ToolDefinition,
+)
+from policies.documents.source import write_source
 from policies.models import Person, PolicyVersion
 
-ASKS = (Tier.APPROVE, Tier.ESCALATE)
+PERFORMED = {
+    "agent": "the agent performs it",
+    "callable": "Counterseal runs it",
+    "webhook": "Counterseal calls its service",
+}
+_PEOPLE = ("author", "activated_by", "refused_by")
 READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
 
 
@@ -28,15 +42,25 @@ class RuleRow:
     when: str
 
 
+class NeedRow(NamedTuple):
+    """What calls of a tool need where `when` holds: who decides in which queue within
+    which time, and what else."""
+
+    when: str
+    people: str
+    queue: str
+    deadline: str
+    further: str
+
+
 @dataclass(frozen=True, slots=True)
 class ToolLine:
-    """A row of the page's table of tools. `timeout` is empty for a tool that asks
-    nobody."""
+    """A tool on the page, with what its calls need by class, amount and rule."""
 
     tool: ToolDefinition
-    floor: str
-    timeout: str
+    performed: str
     reversal: list[str]
+    needs: list[NeedRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +76,13 @@ class PolicyPage:
     queues: list[tuple[str, str]]
     measures: list[tuple[str, str]]
     recall: list[tuple[str, str]]
+    for_every_tool: list[NeedRow]
+    same_as: int | None  # the first earlier version with the same document
+
+    @property
+    def source(self) -> str:
+        """The document as people write it."""
+        return write_source(self.version.document)
 
 
 def check_reader(person: Person) -> None:
@@ -65,13 +96,13 @@ def list_versions(person: Person) -> list[PolicyVersion]:
     """Every version, newest first, without documents. Raises NotFound."""
     check_reader(person)
     versions = PolicyVersion.objects.defer("document").order_by("-number")
-    return list(versions.select_related("author", "activated_by"))
+    return list(versions.select_related(*_PEOPLE))
 
 
 def build_policy_page(person: Person, number: int) -> PolicyPage:
     """The page of version `number`. Raises NotFound."""
     check_reader(person)
-    versions = PolicyVersion.objects.select_related("author", "activated_by")
+    versions = PolicyVersion.objects.select_related(*_PEOPLE)
     version = versions.filter(number=number).first()
     if version is None:
         raise NotFound
@@ -80,9 +111,12 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
         version=version,
         document=document,
         rules=[_build_rule_row(document, rule) for rule in document.rules],
-        tools=[_build_tool_line(tool) for _, tool in sorted(document.tools.items())],
+        tools=[
+            build_tool_line(document, tool)
+            for _, tool in sorted(document.tools.items())
+        ],
         steps=[
-            (APPROVAL_LABELS[tier], describe_steps(document.steps[tier]))
+            (APPROVAL_LABELS[tier], bands.describe_steps(document.steps[tier]))
             for tier in Tier
             if tier in document.steps
         ],
@@ -92,6 +126,15 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
             for name, measure in sorted(document.measures.items())
         ],
         recall=list(_list_undo_windows(document)),
+        for_every_tool=[
+            _build_rule_need(document, None, rule)
+            for rule in document.rules
+            if EVERY_TOOL in rule.tools
+        ],
+        same_as=versions.filter(digest=version.digest, number__lt=number)
+        .order_by("number")
+        .values_list("number", flat=True)
+        .first(),
     )
 
 
@@ -102,15 +145,6 @@ def _list_undo_windows(document: Document) -> Iterator[tuple[str, str]]:
             yield risk.value, describe_duration(window) if window else ""
 
 
-def describe_steps(steps: Sequence[StepSpec]) -> str:
-    """The people that steps ask for: `2 supervisors and 1 reviewer`."""
-    parts = [
-        f"{step.required} {step.role.value}{'' if step.required == 1 else 's'}"
-        for step in steps
-    ]
-    return " and ".join(parts)
-
-
 def _build_rule_row(document: Document, rule: Rule) -> RuleRow:
     return RuleRow(
         rule=rule,
@@ -119,13 +153,63 @@ def _build_rule_row(document: Document, rule: Rule) -> RuleRow:
     )
 
 
-def _build_tool_line(tool: ToolDefinition) -> ToolLine:
-    floor = "Depends on class" if tool.classes else APPROVAL_LABELS[tool.base]
+def build_tool_line(document: Document, tool: ToolDefinition) -> ToolLine:
+    """The tool, and what its calls need under this policy. What a rule for every tool
+    asks is not repeated."""
+    rules = [
+        _build_rule_need(document, tool, rule)
+        for rule in bands.list_further_rules(document, tool)
+        if EVERY_TOOL not in rule.tools
+    ]
     return ToolLine(
         tool=tool,
-        floor=floor,
-        timeout=describe_duration(tool.timeout) if tool.base in ASKS else "",
+        performed=PERFORMED[tool.executor.kind],
         reversal=list(_list_reversal_lines(tool)),
+        needs=[*_list_band_needs(document, tool), *rules],
+    )
+
+
+def _list_band_needs(document: Document, tool: ToolDefinition) -> Iterator[NeedRow]:
+    classes: list[EffectClass | None] = [*(tool.classes or [])]
+    for part in classes or [None]:
+        title = "" if part is None else part.title or part.name
+        for band in bands.list_bands(document, tool, part):
+            span = band.span.text
+            when = f"{title}, {span}" if title and span else title or span
+            further = [*bands.list_extras(band.asked)]
+            if part is None and band.asked.risk is not tool.risk:
+                further.append(f"{band.asked.risk} risk")
+            yield NeedRow(
+                when[:1].upper() + when[1:] or "Always",
+                bands.describe_people(band.asked),
+                band.asked.queue if band.asked.steps else "",
+                bands.describe_deadline(band.asked),
+                ", ".join(further),
+            )
+
+
+def _build_rule_need(
+    document: Document, tool: ToolDefinition | None, rule: Rule
+) -> NeedRow:
+    """What a rule asks for in addition, where it holds."""
+    then = rule.then
+    people = APPROVAL_LABELS[then.demands].lower() if then.tier or then.block else ""
+    if tool is not None and (steps := document.steps_for(tool, then.demands)):
+        people = bands.describe_steps(steps)
+    if then.step:
+        people = " and ".join(filter(None, [people, bands.describe_steps([then.step])]))
+    further = [
+        f"{then.risk} risk" if then.risk else "",
+        "reason" if then.reason else "",
+        "password or factor again" if then.step_up else "",
+        f"flag {then.flag}" if then.flag else "",
+    ]
+    return NeedRow(
+        rule.text,
+        f"at least {people}" if people and not then.block else people,
+        then.queue or "",
+        describe_duration(then.timeout) if then.timeout else "",
+        ", ".join(filter(None, further)),
     )
 
 

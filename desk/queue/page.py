@@ -8,7 +8,7 @@ sentences for its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -20,8 +20,9 @@ from django.urls import reverse
 
 from assurance import practice, second_reviews
 from journal import clock
+from policies import substitutes
 from policies.choices import Risk, Role
-from policies.models import Person
+from policies.models import Person, Substitution
 from reviews import permissions
 from reviews.choices import DECIDED, REQUEST_SPECS, SETTLED, RequestStatus
 from reviews.models import ApprovalRequest, Decision
@@ -258,6 +259,7 @@ class QueuePage:
     polls: bool
     second_reviews: int
     warm_up: bool  # whether a warm-up is offered
+    substitutions: Sequence[Substitution]  # in which the person is away or stands in
 
     @property
     def order_said(self) -> str:
@@ -283,7 +285,7 @@ def build_queue_page(
 ) -> QueuePage:
     """Build one page of the queue.
 
-    Eight queries for any number of rows; one more for effects that this process has not
+    Nine queries for any number of rows; one more for effects that this process has not
     described before, one more when there are no rows, and one more for a person who has
     not decided for a while.
     """
@@ -326,6 +328,9 @@ def build_queue_page(
         and reach.role is not None
         and counted.away
         and practice.has_enough_sources(person, now),
+        substitutions=substitutes.list_substitutions(person)
+        if filters.tab == "open"
+        else (),
     )
 
 

@@ -16,8 +16,8 @@ from django.db import connection
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
-from reviews.permissions import Permission
 from reviews.requests.versions import RISK_BANDS
+from reviews.roles import Permission
 
 from .filters import QueueFilters
 

@@ -13,14 +13,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from journal import high_water_mark, restore_epochs
+from journal import failover, high_water_mark, restore_epochs
 from journal.errors import TextMissing
-from journal.models import Epoch
+from journal.models import Epoch, Promotion
+from policies import solo
 from policies.models import Person
 from reviews import permissions, recovery
 from reviews.choices import IN_FLIGHT, OPEN
 from reviews.models import ApprovalRequest, Execution
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import htmx
 from ..components.frame import require_person
@@ -30,6 +31,16 @@ REASON_SENTENCES = {
     " seen.",
     restore_epochs.ANOTHER: "The database is on a different server or timeline than"
     " before.",
+    failover.OLDER_TIMELINE: "The database is on an older timeline than before: a"
+    " former server came back.",
+    failover.NOT_SYNCHRONOUS: "A standby took over, but the former server did not wait"
+    " for one when this host last asked.",
+    failover.UNWATCHED: "A standby took over, but nobody had asked lately whether the"
+    " former server waited for a standby.",
+    failover.NOT_STREAMED: "The database is on a new timeline, and its server was no"
+    " streaming standby, or was restarted after it took over.",
+    failover.HOSTS_MISSING: "A standby took over, but not every host has compared its"
+    " newest record with it.",
     restore_epochs.UNREADABLE: "The epoch file on this host is damaged.",
     restore_epochs.DISK_ERROR: "Counterseal cannot read its epoch file from disk."
     " Everything resumes automatically once it can.",
@@ -59,6 +70,7 @@ class RestoredPage:
     may: bool
     looked_first: bool  # this person looked first
     before: list[RestoreReview]
+    promotions: list[Promotion]  # the last twenty standbys that took over
 
     @property
     def offered(self) -> bool:
@@ -82,8 +94,10 @@ def build_restored_page(person: Person) -> RestoredPage:
         requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
         executions=_count_unfinished(),
         may=permissions.has_permission(person, Permission.LIFT),
-        looked_first=waiting is not None and waiting.asked_by == person.public_id,
+        looked_first=waiting is not None
+        and solo.lacks_second_person(waiting.asked_by, person.public_id),
         before=[looked[row.pk] for row in past[:20]],
+        promotions=list(Promotion.objects.order_by("-at")[:20]),
     )
 
 
@@ -120,7 +134,7 @@ def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
 
 
 LOOKED_MESSAGE = "Recorded. A second person must confirm as well."
-RESUMED_MESSAGE = "Confirmed by two people. Workers resume automatically."
+RESUMED_MESSAGE = "Confirmed. Workers resume automatically."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

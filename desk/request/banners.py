@@ -42,6 +42,7 @@ REVISED_WORDS = {
     "verifier": "A verifier escalated this request",
     "recalled": "An approval of this request was undone",
     "returned": "A supervisor returned this request with guidance",
+    "moved": "A supervisor moved this request to another queue",
 }
 
 

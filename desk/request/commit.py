@@ -24,13 +24,15 @@ from journal.errors import (
     StaleVersion,
     build_field_error,
 )
-from policies import tools
+from policies import passkeys, tools
 from policies.choices import Risk
+from policies.step_up import TypedProof
 from reviews.choices import Verdict
 from reviews.decisions import decide, drafts, submission
 from reviews.decisions.submission import (
     PageEvidence,
     PageToken,
+    ProofScope,
     StepUpProof,
     VerdictSubmission,
 )
@@ -47,6 +49,7 @@ from .reading_time import FAST, find_haste_refusal
 
 NARROW = "narrow"  # the flag of a decision on a narrow screen
 REMADE = "remade"
+SCOPE_FIELDS = {"verdict", "version", "action_hash"}
 
 
 def commit_verdict(
@@ -67,14 +70,15 @@ def commit_verdict(
         version=sent["version"],
         action_hash=sent["action_hash"],
         reason_code=sent["reason_code"],
-        reason=sent["reason"].replace("\r\n", "\n"),
+        reason=_read_note(loaded, form),
         hold=request.POST.get("hold", "")[:40],
         pause=sent["pause"] and form.meant is Verdict.REJECT,
         conditions=conditions.parse_conditions(
             loaded, form, request.POST.getlist("expect")
         ),
     )
-    proof = _find_step_up_proof(request, verdict, sent["password"], loaded.now)
+    typed = TypedProof(sent["password"], sent["one_time_code"], sent["passkey"])
+    proof = _find_step_up_proof(request, verdict, typed, loaded.now)
     verdict = replace(verdict, args=_parse_edited_args(loaded, form), step_up=proof)
     verdict = attach_page_evidence(request, loaded, verdict, _list_leaning_flags(form))
     try:
@@ -85,6 +89,38 @@ def commit_verdict(
     drafts.discard_drafts(person=loaded.person, request_id=loaded.request.pk)
     submission.discard_proof(request.session)
     attention.forget_answers(request.session, loaded)
+
+
+def _read_note(loaded: LoadedRequest, form: DecisionForm) -> str:
+    """The typed note; without one the chosen ready text. Raises ReasonMissing for a
+    text that is no longer offered."""
+    note: str = form.cleaned_data["reason"].replace("\r\n", "\n")
+    key = form.cleaned_data["ready"]
+    if note.strip() or not key:
+        return note
+    text = loaded.preset.find_text(key)
+    if not text:
+        raise ReasonMissing(
+            "This ready text is no longer offered. Choose another one, or write the"
+            " note. Nothing was recorded."
+        )
+    return text
+
+
+def build_passkey_options(loaded: LoadedRequest, form: DecisionForm) -> dict[str, Any]:
+    """What a browser needs to confirm the form's verdict by a passkey. Raises
+    DigestMissing for a form without verdict, version or action hash."""
+    if form.errors.keys() & SCOPE_FIELDS:
+        raise DigestMissing
+    sent = form.cleaned_data
+    bound = ProofScope(
+        loaded.person.public_id,
+        loaded.request.pk,
+        sent["version"],
+        sent["action_hash"],
+        form.meant,
+    )
+    return passkeys.build_request_options(bound.purpose, loaded.person, verified=True)
 
 
 def _record_answers(
@@ -206,12 +242,12 @@ def _build_regions(loaded: LoadedRequest, page: PageToken) -> Regions:
 
 
 def _find_step_up_proof(
-    request: HttpRequest, verdict: VerdictSubmission, password: str, now: datetime
+    request: HttpRequest, verdict: VerdictSubmission, typed: TypedProof, now: datetime
 ) -> StepUpProof | None:
-    """From the password just typed, or one typed for exactly this decision a moment
-    ago: after another refusal it need not be typed again."""
+    """From the password, code or passkey just given, or one given for exactly this
+    decision a moment ago: after another refusal it need not be given again."""
     proof = submission.prove_identity(
-        request, verdict.person, password, verdict.bound, now
+        request, verdict.person, typed, verdict.bound, now
     )
     if proof is None:
         return submission.find_stored_proof(request.session, verdict.bound, now)
@@ -229,7 +265,7 @@ def _list_leaning_flags(form: DecisionForm) -> tuple[str, ...]:
 def _check_form(form: DecisionForm) -> None:
     if form.is_valid():
         return
-    if {"verdict", "version", "action_hash"} & form.errors.keys():
+    if form.errors.keys() & SCOPE_FIELDS:
         raise DigestMissing
     wrong = [name for name in ("not_before", "not_after") if name in form.errors]
     if wrong:

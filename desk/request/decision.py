@@ -17,7 +17,7 @@ from reviews.standing_grants import issuance
 
 from ..batches import links
 from ..batches.links import BatchLink
-from ..components import choice
+from ..components import choice, holding
 from ..components.choice import VERDICT_WORDINGS, VerdictChoice
 from . import attention, history, messages, reading_time
 from .attention import SentAnswers
@@ -133,6 +133,11 @@ class DecisionRegion:
         if by_person or not self.verbs:
             return ()
         return messages.list_message_buttons(self.loaded)
+
+    @property
+    def may_move(self) -> bool:
+        """Whether this person can move the request to another queue."""
+        return holding.may_supervise(self.loaded.person, self.loaded.request)
 
     @cached_property
     def may_allow(self) -> bool:

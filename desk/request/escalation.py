@@ -45,7 +45,8 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
     """The panel for a supervisor; None unless it was escalated and still waits."""
     sealed, request = loaded.sealed, loaded.request
     handed_up = sealed.cause in ESCALATION_CAUSES or sealed.escalated_by
-    if not (loaded.waiting and handed_up and _may_supervise(loaded)):
+    supervises = holding.may_supervise(loaded.person, request)
+    if not (loaded.waiting and handed_up and supervises):
         return None
     votes = Decision.objects.filter(request=request, verdict=Verdict.ESCALATE)
     vote = votes.select_related("reviewer").order_by("at").last()
@@ -68,13 +69,6 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
             pk=loaded.person.pk
         ),
     )
-
-
-def _may_supervise(loaded: LoadedRequest) -> bool:
-    """The rule of `decisions.returns`, as a predicate."""
-    person, request = loaded.person, loaded.request
-    concerned = request.proposal.bars(person.public_id)
-    return holding.may_break_hold(person, request) and not concerned
 
 
 def _was_leaning_shown(loaded: LoadedRequest) -> bool:

@@ -30,8 +30,8 @@ from reviews.choices import (
 from reviews.effects import describe
 from reviews.grants import approvers
 from reviews.models import Execution, Proposal
-from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
+from reviews.roles import Permission
 
 from ..components import holding, retry, undo, visibility
 from .load import LoadedRequest
@@ -272,6 +272,9 @@ def build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
     links += _build_undo_links(loaded)
     if loaded.holding.by:
         links += _build_hold_links(loaded)
+    if loaded.waiting and holding.may_supervise(loaded.person, loaded.request):
+        url = reverse("reviews:move", args=[loaded.request.pk])
+        links.append(OutcomeLink("Move to another queue…", url, testid="move"))
     links.append(OutcomeLink("Back to the queue", reverse("reviews:queue")))
     return links
 

@@ -4,11 +4,13 @@ beside the verdicts."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from journal import archives
+from journal.archives import ArchivedPart
 from reviews import permissions
 from reviews.choices import OPEN, MessageKind, NoteKind
 from reviews.models import Decision, Note
@@ -17,6 +19,9 @@ from ..components import log_lines, snapshots
 from ..components.log_lines import HistoryLine
 from ..components.snapshots import EvidenceLink
 from .load import LoadedRequest, format_name
+
+# LOG_KEEP_MONTHS is at least 7.
+YOUNGEST_ARCHIVED = timedelta(days=7 * 30)
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,15 @@ class HistoryRegion:
         return log_lines.build_history(self.loaded.person, self.loaded.request)
 
     @cached_property
+    def archived(self) -> list[ArchivedPart]:
+        """The parts of the log with records of this request that left the database."""
+        request, now = self.loaded.request, self.loaded.now
+        if request.settled_at is None or request.opened_at > now - YOUNGEST_ARCHIVED:
+            return []
+        since = request.proposal.created_at
+        return archives.list_archived_parts(since=since, until=request.settled_at)
+
+    @cached_property
     def stored_pages(self) -> list[EvidenceLink]:
         loaded = self.loaded
         return snapshots.list_evidence_links(
@@ -42,6 +56,7 @@ KIND_LABELS = {
     NoteKind.NOTE: "Note",
     NoteKind.GUIDANCE: "Guidance",
     NoteKind.ARBITRATION: "Arbitration",
+    NoteKind.MOVE: "Why it was moved",
 }
 MESSAGE_LABELS = {
     MessageKind.QUESTION: "Question",
@@ -109,7 +124,7 @@ def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
     """While the request is open, notes by voters are hidden from those who may still
     decide: they would reveal the vote."""
     notes = Note.objects.filter(request=loaded.request)
-    never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
+    never = permissions.never_decides(loaded.person)
     if loaded.request.status not in OPEN or never:
         return notes
     voted = Decision.objects.filter(

@@ -14,6 +14,8 @@ from journal.prepared_queries import Parameter, PreparedQuery
 from notifications.channels import reach
 from policies.models import Person
 from reviews import permissions
+from reviews.administration import queue_presets
+from reviews.administration.queue_presets import OfferedPreset
 from reviews.choices import (
     FINISHED,
     OPEN,
@@ -218,6 +220,11 @@ class LoadedRequest:
         )
 
     @cached_property
+    def preset(self) -> OfferedPreset:
+        """What the panels offer in the request's queue. No query."""
+        return queue_presets.read_preset(self.request.queue)
+
+    @cached_property
     def deciders(self) -> list[Voter]:
         return voters.list_voters(self.request.queue_id)
 
@@ -298,7 +305,7 @@ def format_name(loaded: LoadedRequest, named: Person) -> str:
     """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
-    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+    if concerned and not permissions.never_decides(person):
         return HIDDEN_NAME
     return str(named)
 
@@ -308,9 +315,7 @@ def _list_readable_decisions(
 ) -> list[Decision]:
     """The votes this person may read: others' only once the request is settled, unless
     the person can never decide."""
-    if request.status in OPEN and not (
-        permissions.roles_of(person) & permissions.NEVER_DECIDE
-    ):
+    if request.status in OPEN and not permissions.never_decides(person):
         return _OWN_DECISIONS.fetch_all(request=request.pk, person=person.pk)
     return _DECISIONS.fetch_all(request=request.pk)
 
@@ -323,7 +328,7 @@ _SEALED = PreparedQuery(
         )
         .select_related(
             "request__proposal",
-            "request__queue",
+            "request__queue__preset",
             "request__hold__holder",
             "request__hold__offered_to",
             "request__hold__declined_by",

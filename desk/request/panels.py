@@ -23,14 +23,15 @@ from reviews.effects.wording import (
     format_short_hash,
 )
 from reviews.models import Draft
-from reviews.permissions import Permission
 from reviews.requests import versions
+from reviews.roles import Permission
 
 from .. import argument_form
 from ..argument_form import ArgumentForm
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
 from ..components.formatting import SelectOption, list_reason_options
 from ..components.regions import Regions
+from ..components.sign_in import build_verdict_token
 from . import attention, conditions, escalation
 from .attention import AttentionCheck, SentAnswers, WrittenCheck
 from .comparison import EditPreview
@@ -49,6 +50,7 @@ CORRECTABLE_CODES = {
     "check",
     "throttle",
 }
+LONGEST_OPTION = 80  # characters of a ready text in the list to choose from
 INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
 
@@ -63,6 +65,7 @@ class VerdictPanel:
     reason_error: str
     note: str
     note_hint: str
+    ready: Sequence[SelectOption]  # texts for the note
     step_up: bool
     password_error: str
     problem: str
@@ -78,6 +81,7 @@ class VerdictPanel:
     written: WrittenCheck | None = None
     may_pause: bool = False  # offers to pause the run as well
     pauses: bool = False
+    provider_token: str = ""  # for which verdict a fresh sign-in there is
     proved: bool = False  # the password was given for exactly this a moment ago
     conditions: ConditionFields | None = None  # only to approve
 
@@ -135,7 +139,7 @@ def build_panel(
         edits = build_edit_form(loaded, sent, error.errors if error else ())
     asks_reason = verdict is not Verdict.APPROVE or loaded.sealed.requires_reason
     chosen = typed.get("reason_code", "")
-    reasons = list_reason_options(verdict, chosen) if asks_reason else []
+    reasons = list_reason_options(verdict, chosen, loaded.preset) if asks_reason else []
     return VerdictPanel(
         name=verdict.value,
         heading=wording.heading,
@@ -147,6 +151,7 @@ def build_panel(
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=_describe_note(wording, reasons),
+        ready=_list_ready_texts(loaded, typed.get("ready", "")),
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
@@ -182,7 +187,8 @@ def complete_panel(
         action_hash=loaded.request.action_hash,
     ).bound
     proof = submission.find_stored_proof(answers.session, bound, loaded.now)
-    panel = replace(panel, proved=proof is not None)
+    token = build_verdict_token(loaded.person, bound.digest) if panel.step_up else ""
+    panel = replace(panel, proved=proof is not None, provider_token=token)
     values = regions.values
     if verdict is Verdict.MODIFY:
         if panel.check is None or panel.check.made is None:
@@ -197,6 +203,26 @@ def complete_panel(
         answered=answers.choose(question, verdict),
         written=answers.find_written_check(values, verdict),
     )
+
+
+def _list_ready_texts(loaded: LoadedRequest, chosen: str) -> list[SelectOption]:
+    return [
+        SelectOption(ready.key, _shorten_text(ready.text), ready.key == chosen)
+        for ready in loaded.preset.texts
+    ]
+
+
+def _shorten_text(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_OPTION else f"{line[:LONGEST_OPTION]}…"
+
+
+def insert_ready_text(loaded: LoadedRequest, note: str, key: str) -> str:
+    """The note with the ready text of this key after what was typed, once."""
+    text = loaded.preset.find_text(key)
+    if not text or text in note:
+        return note
+    return f"{note.rstrip()}\n{text}" if note.strip() else text
 
 
 def _describe_note(wording: VerdictWording, reasons: Sequence[SelectOption]) -> str:

@@ -15,7 +15,7 @@ from reviews.decisions.submission import PageToken, RenderedPage
 from reviews.evidence import reveals
 from reviews.governance import readings
 from reviews.models import StateReading
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import page_evidence
 from ..components.regions import Regions
@@ -191,4 +191,4 @@ class RenderedRegions:
         """Whether there are hidden values that this person may reveal."""
         if not permissions.has_permission(self.loaded.person, Permission.REVEAL):
             return False
-        return bool(reveals.list_hidden_arguments(self.loaded.sealed))
+        return reveals.has_hidden_values(self.loaded.sealed)

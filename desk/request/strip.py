@@ -7,15 +7,18 @@ from datetime import datetime
 from functools import cached_property
 
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from journal.clock import format_time
 from notifications.channels import reach
+from policies import tools
 from policies.models import Person
+from policies.people import is_administrator
 from reviews import deadlines, permissions
 from reviews.choices import RequestStatus
 from reviews.effects.wording import format_names, format_people
-from reviews.permissions import Permission
 from reviews.requests import repeats
+from reviews.roles import Permission
 
 from ..components import formatting, log_lines, switches
 from ..components.banners import SwitchBanner
@@ -86,6 +89,20 @@ class StateStrip:
         edited = self.regions.values.edited
         labels = [row.label for row in edited.rows] if edited else []
         return format_names(labels, most=MOST_FIELDS) if labels else "nothing"
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether the policy does not know the tool."""
+        return tools.load_definition(self.loaded.revision.known_tool).is_undeclared
+
+    @property
+    def declare_url(self) -> str:
+        """Where this person can begin a policy that declares the tool; empty for anyone
+        who may not write policies."""
+        if not is_administrator(self.loaded.person):
+            return ""
+        name = self.loaded.request.proposal.tool_name
+        return f"{reverse('policies:new_policy')}?{urlencode({'declare': name})}"
 
     @property
     def may_take(self) -> bool:

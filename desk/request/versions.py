@@ -139,5 +139,5 @@ def _collect_agent_texts(sealed: RequestVersion) -> dict[str, str]:
     for heading, text in describe.list_agent_claims(sealed.request.proposal, revision):
         texts[heading] = "\n".join(filter(None, [texts.get(heading, ""), text]))
     for number, item in enumerate(describe.list_evidence(revision), 1):
-        texts[f"Evidence {number}"] = item.text or item.withheld
+        texts[f"Evidence {number}"] = item.summary
     return texts

@@ -4,7 +4,7 @@ verdict, recall, retry."""
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import (
@@ -71,17 +71,19 @@ def live(request: HttpRequest, pk: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@sensitive_post_parameters("password")
+@sensitive_post_parameters("password", "one_time_code", "passkey")
 @htmx.vary_on_htmx
 def decide(request: HttpRequest, pk: str) -> HttpResponse:
     """One address for the four verdicts: GET opens a panel, POST commits it, POST with
-    `?check` previews an edit."""
+    `?check` previews an edit, with `?ready` inserts a ready text into its note."""
     loaded = load_requested(request, pk)
     if request.method != "POST":
         return _render_armed_panel(request, loaded)
     if "check" in request.GET:
         return _render_preview(request, loaded)
     form = DecisionForm(request.POST)
+    if "ready" in request.GET:
+        return _render_note(request, loaded, form)
     error = htmx.catch_refusal(lambda: commit.commit_verdict(request, loaded, form))
     if error is not None:
         return _render_refusal(request, form, error, pk)
@@ -90,6 +92,15 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
         to = redirect("reviews:request_detail", onward or pk).url
         return HttpResponseClientRedirect(to)
     return redirect_to_request(onward or pk)
+
+
+@require_POST
+@sensitive_post_parameters("password", "one_time_code")
+def verdict_passkey(request: HttpRequest, pk: str) -> HttpResponse:
+    """What a browser needs to confirm by a passkey the verdict that is sent here."""
+    loaded = load_requested(request, pk)
+    options = commit.build_passkey_options(loaded, DecisionForm(request.POST))
+    return JsonResponse({"get": options})
 
 
 @require_POST
@@ -153,6 +164,19 @@ def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResp
         return render_page(request, loaded)
     act = PersonAct(armed=panels.build_panel(loaded, verdict, draft=draft))
     return render_page(request, loaded, act, beside=False)
+
+
+def _render_note(
+    request: HttpRequest, loaded: LoadedRequest, form: DecisionForm
+) -> HttpResponse:
+    """The note of an open panel with the ready text that was just chosen."""
+    if not loaded.able:
+        return HttpResponse(status=204)
+    note, key = (request.POST.get(name, "") for name in ("reason", "ready"))
+    typed = {"reason": panels.insert_ready_text(loaded, note, key)}
+    panel = panels.build_panel(loaded, form.meant, data=typed)
+    context = {"panel": panel, "request_id": loaded.request.pk, "inserted": True}
+    return render(request, "desk/request/_note.html", context)
 
 
 def _render_preview(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:

@@ -11,12 +11,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from agents import ready_agent
 from journal.errors import Conflict, InvalidInput
 from policies import first_administrator
 
+from ..components.sign_in import BACKEND
 from .forms import SetupForm
-
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @login_not_required
@@ -36,6 +36,7 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
         except (Conflict, InvalidInput) as error:
             form.add_refusal(error)
         else:
+            ready_agent.ensure_ready_agent(owner=person, by=person)
             login(request, person, backend=BACKEND)
             messages.success(request, "Your account is ready.")
             return redirect("reviews:home")

@@ -16,8 +16,8 @@ from policies.models import Person, StandingGrant
 from reviews import permissions
 from reviews.effects import describe
 from reviews.models import ApprovalRequest
-from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
+from reviews.roles import Permission
 from reviews.standing_grants import issuance
 
 from ..components import visibility

@@ -17,14 +17,24 @@ from policies.models import Person, Tool
 from policies.people import is_administrator
 from reviews import permissions
 from reviews.models import MetricDay
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from stats import people
-from stats.charts import POLICY_LINK, Cell, Chart, Group, Plot, format_period
+from stats.charts import (
+    POLICY_LINK,
+    Cell,
+    Chart,
+    Group,
+    LinePanel,
+    Panel,
+    Plot,
+    format_period,
+)
 from stats.plots import find_plot, list_plots
 from stats.readings import MetricFilters, Readings, load_readings
 
+from ..components import svg
 from ..components.formatting import FilterSelect, build_filter_select
-from . import svg
+from .summary import SummaryNumber, list_summary_numbers
 
 GROUP_LABELS = {
     Group.OUTCOMES: "Outcomes",
@@ -35,6 +45,7 @@ GROUP_LABELS = {
 PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days"}
 DEFAULT_PERIOD = "30"
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:s|min|h|d)\b))")
+FEWEST_POINTS = 2  # of a line that is drawn: one dot says less than its sentence
 MOST_ROWS = 200  # of one table on the page; the CSV has all
 
 
@@ -109,13 +120,15 @@ class PlotView:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsPage:
-    """The whole page. `computed_at` is when today's figures were computed."""
+    """The whole page. `computed_at` is when today's figures were computed; `numbers`
+    lead it while there is too little for curves."""
 
     title: str
     tabs: list[GroupTab]
     selects: list[FilterSelect]
     period: str
     computed_at: datetime | None
+    numbers: list[SummaryNumber]
     plots: list[PlotView]
 
 
@@ -140,6 +153,7 @@ def build_statistics_page(
         selects=filters.list_selects(),
         period=format_period(period),
         computed_at=_find_computation_time(period.last),
+        numbers=list_summary_numbers(period) if group == Group.OUTCOMES else [],
         plots=[
             _build_plot_view(plot, chart, filters, writes=writes)
             for plot, chart in build_charts(plots, period, alone=alone)
@@ -209,6 +223,14 @@ def _find_computation_time(day: date) -> datetime | None:
     return moments.first()
 
 
+def _says_more_than_a_sentence(panel: Panel) -> bool:
+    """Whether a drawing is more than one dot of a line."""
+    if not isinstance(panel, LinePanel):
+        return True
+    counts = (sum(p.value is not None for p in line.points) for line in panel.lines)
+    return max(counts, default=0) >= FEWEST_POINTS
+
+
 def _build_plot_view(
     plot: Plot, chart: Chart, filters: StatisticsFilters, *, writes: bool
 ) -> PlotView:
@@ -228,6 +250,7 @@ def _build_plot_view(
                 ),
             )
             for number, panel in enumerate(chart.panels)
+            if _says_more_than_a_sentence(panel)
         ],
         rows=chart.rows[:MOST_ROWS],
         csv_url=reverse("reviews:statistics_csv", args=[plot.slug]) + filters.query,

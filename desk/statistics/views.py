@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from reviews import permissions
+from reviews.roles import Permission
 from stats.charts import Group
 
 from ..components import frame
@@ -19,9 +21,14 @@ from .page import StatisticsFilters
 
 @require_safe
 def statistics(request: HttpRequest, group: str = Group.OUTCOMES) -> HttpResponse:
-    """The plots of one group, for a tool, a risk level and a period."""
+    """The plots of one group, for a tool, a risk level and a period. The owner of
+    agents, who sees no figures of the gate, is led to those of the agents."""
+    person = require_person(request)
+    sees = permissions.has_permission(person, Permission.SEE_STATISTICS)
+    if not sees and person.agents.exists():
+        return redirect("agents:own_statistics")
     page = queries.build_statistics_page(
-        require_person(request),
+        person,
         group,
         StatisticsFilters.read(request.GET),
         frame.get_frame(request).now,

@@ -9,12 +9,13 @@ from django.urls import reverse
 
 from journal import clock
 from journal.errors import NotFound
+from policies import solo
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.models import Decision, Stop
-from reviews.permissions import Permission
+from reviews.roles import Permission
 
 from ..components import in_flight, switches
 from ..components.in_flight import InFlightAction, InFlightCounts, format_count
@@ -100,7 +101,7 @@ def build_revoke_page(person: Person, who: str) -> RevokePage:
         actions=in_flight.list_actions(person, *target),
         earlier=earlier,
         readable=result.list_readable_lines(person, earlier),
-        own=reviewer.pk == person.pk,
+        own=solo.lacks_second_person(reviewer.pk, person.pk),
         stopped=_find_switch(person, who),
     )
 

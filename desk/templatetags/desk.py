@@ -19,19 +19,19 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from journal import clock
 from journal.clock import format_time, to_zone
-from policies.models import PolicyVersion
+from policies.models import Person
 from reviews.effects import wording
-from reviews.governance import simulation
 
 from ..components.formatting import SelectOption
 from ..components.states import StateLabel
+from ..components.step_up_means import list_step_up_means
 from ..queue.page import QueueRow, QueueRowHead
 
 LONGEST_UNBROKEN = 24  # characters, for which a telephone has room
 _BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
 register = template.Library()
+register.simple_tag(list_step_up_means, name="step_up_means")
 register.filter("short_hash", wording.format_short_hash)
 register.filter("span", wording.format_duration)
 register.filter("clock", format_time)
@@ -65,6 +65,21 @@ def to(name: str) -> str:
 @cache
 def _reverse_url(name: str) -> str:
     return reverse(name)
+
+
+@register.simple_tag(takes_context=True)
+def person(
+    context: template.Context, named: Person | None, nobody: str = ""
+) -> SafeString | str:
+    """Somebody's name: a link for readers who may open the page of a person. `nobody`
+    stands where there is no person."""
+    if named is None:
+        return nobody
+    frame = context.get("desk")
+    if frame is None or not frame.sees_people:
+        return conditional_escape(str(named))
+    url = reverse("reviews:person", args=[named.public_id])
+    return format_html('<a href="{}">{}</a>', url, named)
 
 
 @register.simple_tag
@@ -166,35 +181,6 @@ def _render_row_head(head: QueueRowHead) -> SafeString:
 def state(label: StateLabel) -> dict[str, StateLabel]:
     """The icon of a state, its word, and how long it still lasts."""
     return {"label": label}
-
-
-@register.simple_tag
-def draft_effects(draft: PolicyVersion) -> str:
-    """What a draft of the policy would mean for the requests that wait."""
-    effects = simulation.compute_draft_effects(draft, now=clock.now())
-    if not effects.waiting:
-        return "No requests are waiting."
-    sentences = [
-        f"{count} {words}."
-        for count, words in (
-            (
-                effects.more,
-                "would need more approval: Counterseal would not execute what is"
-                " approved as the page asks now",
-            ),
-            (effects.gone, "could not run any more"),
-            (
-                effects.less,
-                "would need less approval if proposed again. What is waiting still"
-                " needs the approval that its page shows",
-            ),
-        )
-        if count
-    ]
-    of = f"Of {wording.format_people(effects.judged, 'waiting request')}"
-    if effects.judged < effects.waiting:
-        of = f"Of the {effects.judged} oldest of {effects.waiting} waiting requests"
-    return f"{of}: {' '.join(sentences) or 'none is affected.'}"
 
 
 @register.inclusion_tag("desk/components/_options.html")

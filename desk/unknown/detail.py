@@ -22,7 +22,7 @@ from reviews.choices import SETTLED_BY_PERSON
 from reviews.executions import rechecks, settle
 from reviews.grants import sequence
 from reviews.models import Execution, LookUp
-from reviews.permissions import Permission
+from reviews.roles import Permission
 from reviews.tool_services import executors
 
 from ..components import retry, visibility

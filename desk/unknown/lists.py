@@ -14,8 +14,8 @@ from reviews import permissions
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.effects import describe
 from reviews.models import Execution, LookUp
-from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
+from reviews.roles import Permission
 
 from ..components import visibility
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import (
 from reviews.choices import ExecutionStatus
 from reviews.executions import reconcile, settle
 
-from ..components import frame, htmx
+from ..components import frame, htmx, navigation
 from ..components.frame import require_person
 from ..forms import SettleForm
 from . import detail as details
@@ -27,7 +27,7 @@ def unknown(request: HttpRequest) -> HttpResponse:
     person = require_person(request)
     context = {
         "page": queries.build_unknown_page(person),
-        "upkeep": frame.list_upkeep_tabs(person, frame.UNKNOWN),
+        "upkeep": navigation.list_upkeep_tabs(person, navigation.UNKNOWN),
     }
     return render(request, "desk/unknown/unknown.html", context)
 
@@ -48,7 +48,7 @@ def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
             messages.success(request, "Recorded. The agent is told the result.")
             return redirect("reviews:unknown")
         page = details.load_unknown_outcome(person, pk, now)
-    tabs = frame.list_upkeep_tabs(person, frame.UNKNOWN)
+    tabs = navigation.list_upkeep_tabs(person, navigation.UNKNOWN)
     context = {"page": page, "upkeep": tabs, "form": form, "problem": error}
     status = htmx.compute_form_status(error, sent=form is not None)
     return render(request, "desk/unknown/detail.html", context, status=status)

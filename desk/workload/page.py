@@ -167,7 +167,7 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
     deciders = Person.objects.filter(is_active=True, groups__name__in=roles)
     ids = list(deciders.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
     titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
-    here, given = _list_present_people(now), _count_assigned(ids)
+    here, given = list_present_people(now), _count_assigned(ids)
     people = [
         _build_colleague(person, titles, here, given)
         for person in permissions.list_people_with_roles(ids)
@@ -176,7 +176,8 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
     return sorted(people, key=lambda person: (person.here, person.given, person.name))
 
 
-def _list_present_people(now: datetime) -> set[int]:
+def list_present_people(now: datetime) -> set[int]:
+    """The ids of those who hold a request or decided one in the last half hour."""
     holding = Hold.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
     deciding = {who for who, at in newest if at > now - RECENT_PERIOD}

@@ -163,6 +163,8 @@ def test_the_line_below_the_strip_reaches_both_edges(
         box = page.locator(".strip").bounding_box()
         assert box is not None
         last = box["y"] + box["height"] - 1
+        nav = page.locator("#nav").bounding_box()
+        left = nav["width"] + 1 if nav else 1
 
         def pixel(x: float, y: float) -> bytes:
             one = {"x": x, "y": y, "width": 1, "height": 1}
@@ -170,8 +172,8 @@ def test_the_line_below_the_strip_reaches_both_edges(
 
         for at in (last, last - 1):
             middle = pixel(width / 2, at)
-            assert [pixel(x, at) for x in (1, width - 2)] == [middle] * 2, width
-        assert pixel(1, last) != pixel(1, last - 1) != pixel(1, last + 1)
+            assert [pixel(x, at) for x in (left, width - 2)] == [middle] * 2, width
+        assert pixel(left, last) != pixel(left, last - 1) != pixel(left, last + 1)
         assert desk.overflow() == 0
 
 

@@ -1,48 +1,77 @@
-"""The way to the log's search, from every page and at every width."""
+"""The search of every page: at every width and by keys."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
 
+from desk.log import search_entries
 from tests.browser.conftest import PHONE, SitDown
 from tests.conftest import Gate
+from tests.factories import propose
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("width", [768, 900, 1099])
-def test_the_log_is_searched_at_widths_without_the_field(
+@pytest.mark.parametrize("width", [768, 1099, 1280])
+def test_a_page_is_reached_by_a_few_letters(
     gate: Gate, sit_down: SitDown, width: int
 ) -> None:
     desk = sit_down("rita", viewport={"width": width, "height": 700})
-    page = desk.open("/queue/")
-    page.get_by_role("link", name="Search the audit log").click()
-    page.wait_for_url("**/log/#log-q")
-    expect(page.locator("#log-q")).to_be_focused()
+    page = desk.open("/me/")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#find")).to_be_focused()
+    expect(
+        page.locator("#hits").get_by_role("link", name="Escalations")
+    ).to_be_visible()
+    page.keyboard.type("escal")
+    expect(page.locator("#hits a")).to_have_count(2)
     assert (desk.violations(), desk.overflow()) == ([], 0)
-    page = desk.open("/queue/")
-    page.keyboard.press("/")
-    page.wait_for_url("**/log/#log-q")
-    expect(page.locator("#log-q")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/escalations/")
 
 
-def test_the_log_is_searched_from_the_menu_of_a_telephone(
+def test_escape_closes_the_hits_and_keeps_the_words(
     gate: Gate, sit_down: SitDown
 ) -> None:
+    page = sit_down("rita").open("/me/")
+    page.keyboard.press("/")
+    page.keyboard.type("act")
+    expect(page.locator("#hits a")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    expect(page.locator("#hits")).to_be_hidden()
+    expect(page.locator("#find")).to_be_focused()
+    expect(page.locator("#find")).to_have_value("act")
+
+
+def test_a_request_is_found_by_its_words(gate: Gate, sit_down: SitDown) -> None:
+    request = propose(gate.agent, customer="C-4711").request
+    search_entries.add_missing_entries()
+    page = sit_down("rita").open("/me/")
+    page.keyboard.press("/")
+    page.keyboard.type("4711")
+    hit = page.locator(f"#hits a[href='/requests/{request.pk}/']")
+    expect(hit).to_contain_text("C-4711")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=4711")
+    expect(page.get_by_test_id("hits")).to_contain_text("C-4711")
+
+
+def test_a_telephone_has_a_page_for_it(gate: Gate, sit_down: SitDown) -> None:
     desk = sit_down("rita", **PHONE)
     page = desk.open("/queue/")
-    page.get_by_role("button", name="Menu").click()
-    page.get_by_role("link", name="Search the audit log").click()
-    page.wait_for_url("**/log/#log-q")
-    expect(page.locator("#log-q")).to_be_focused()
-    expect(page.locator("#nav")).to_be_hidden()
+    page.get_by_role("link", name="Find").click()
+    page.wait_for_url("**/search/")
+    expect(page.locator("#q")).to_be_focused()
     assert (desk.violations(), desk.overflow()) == ([], 0)
 
 
-def test_where_the_field_is_the_link_is_not(gate: Gate, sit_down: SitDown) -> None:
-    desk = sit_down("rita", viewport={"width": 1100, "height": 700})
-    page = desk.open("/queue/")
-    expect(page.get_by_role("link", name="Search the audit log")).to_have_count(0)
-    page.keyboard.press("/")
-    expect(page.locator("#find")).to_be_focused()
+def test_no_key_of_it_acts_while_a_person_writes(gate: Gate, sit_down: SitDown) -> None:
+    page = sit_down("rita").open("/log/")
+    page.locator("#log-q").fill("refund")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("/")
+    expect(page.locator("#log-q")).to_have_value("refund/")
+    expect(page.locator("#hits")).to_be_hidden()

@@ -281,6 +281,8 @@ def test_the_undo_is_kept_while_the_approval_is_sent(
     page.keyboard.press("Control+Enter")
     expect(page.get_by_test_id("commit").locator(".busy")).to_be_visible()
     page.keyboard.press("z")
+    if verdict == "modify":  # the preview of the edit is answered in between
+        expect(page.get_by_test_id("edited-effect")).to_be_visible()
     held.release()
     message = page.get_by_test_id("message")
     expect(message).to_have_text("Undone. You can decide it again.")

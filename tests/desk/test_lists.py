@@ -108,7 +108,7 @@ def test_its_queries_do_not_grow(
         decide(request, gate.rita, "reject")
     client = as_("otto")
     client.get("/log/")
-    with django_assert_max_num_queries(11):  # one of them for all timelines
+    with django_assert_max_num_queries(12):  # one of them for all timelines
         client.get("/log/")
 
 

@@ -32,6 +32,9 @@ NOT_PAGES = {
     "jwks": "JSON",
     "manifest": "JSON",
     "authzen_metadata": "JSON",
+    "client_wheel": "a file",
+    "reviews:provider_sign_in": "leads to the identity provider",
+    "reviews:provider_callback": "leads back from it",
     "reviews:home": "leads to the page where one's work is",
     "reviews:queue_fresh": "a fragment of the queue",
     "reviews:events": "a stream",
@@ -40,6 +43,8 @@ NOT_PAGES = {
     "reviews:stopped_live": "a fragment of a stop's page",
     "reviews:export_file": "a file",
     "reviews:dataset_file": "a file",
+    "reviews:evidence_file": "a file",
+    "reviews:evidence_picture": "a picture",
     "reviews:statistics_csv": "a file",
 }
 # Every state in which a review page can be, and its scene.
@@ -125,6 +130,9 @@ def test_no_scene_has_a_fault(
     record_proof: Callable[[str, str], None],
 ) -> None:
     settings.ROOT_URLCONF = group.urls or settings.ROOT_URLCONF
+    # With a name, so that the pages offer passkeys.
+    mode = {"solo": group.solo, "base_url": "http://localhost:8000"}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=mode)
     store = open_store(gate, tmp_path)
     group.prepare(store)
     viewer = Viewer(store, *windows)

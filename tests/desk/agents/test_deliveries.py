@@ -213,3 +213,30 @@ def test_a_command_registers_one_and_prints_its_secret(
             call_command("register_endpoint", *wrong, by="adam")
     with pytest.raises(CommandError, match="not public"):
         call_command("register_endpoint", "riley", "http://10.0.0.1/", by="adam")
+
+
+def test_an_owner_sends_a_test_event_and_reads_the_answer(
+    gate: Gate, receiver: Service
+) -> None:
+    endpoint, _ = deliveries.register(gate.agent, f"{receiver.url}?key=k3y", gate.owen)
+    receiver.status, receiver.body = 500, b"<script>alert(1)</script> broken"
+    path = f"/endpoints/{endpoint.pk}/test/"
+    answer = signed_in(gate, "owen").post(path)
+    shown = find_element(read_page(answer), "test-result")
+    assert answer.status_code == 200
+    assert "The test event was answered with 500 in " in shown
+    assert "broken" in shown
+    assert "<script>alert" not in answer.content.decode()
+    assert "k3y" not in answer.content.decode()
+    assert len(receiver.requests) == 1
+    for name, status in (("otto", 403), ("rita", 404)):
+        assert signed_in(gate, name).post(path).status_code == status, name
+    assert signed_in(gate, "owen").get(path).status_code == 405
+    assert len(receiver.requests) == 1
+    assert LogRecord.objects.filter(kind="endpoint.tested").count() == 1
+
+
+def test_an_address_of_a_proposal_is_not_tested(gate: Gate, receiver: Service) -> None:
+    factories.propose(gate.agent, callback_url=receiver.url)
+    assert Endpoint.objects.get().by_proposal
+    assert 'data-testid="test"' not in source(signed_in(gate, "owen"), ENDPOINTS)

@@ -125,7 +125,7 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
     assert whys["failed"] == ""  # in the tool's own word, which is no word of ours
     notes = {step.state.key: step.note for step in page.history.newest}
     assert notes["failed"]
-    assert whys["blocked"] == ""
+    assert whys["blocked"] == "This tool is not registered."
 
 
 def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:

@@ -45,6 +45,7 @@ TITLES = {
     AlarmKind.DELIVERY_DEAD: "Webhook delivery failed",
     AlarmKind.INVALID_OUTCOME: "Outcome does not match its schema",
     AlarmKind.RESTORED: "The database is behind external systems",
+    AlarmKind.PROMOTED: "A standby of the database took over",
     AlarmKind.UNDECIDABLE: "Nobody can decide a request",
     AlarmKind.STANDSTILL: "The worker is not running",
     AlarmKind.UNREADABLE: "Unreadable messages in the broker",

@@ -14,6 +14,7 @@ from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.choices import Scope
+from reviews.decisions import recall
 from reviews.governance import readings
 from reviews.models import (
     ApprovalRequest,
@@ -91,6 +92,65 @@ def test_a_token_says_each_of_the_four_verbs(
     edited = verb == "modify"
     assert said.json()["args"]["amount"] == ("39.00" if edited else "40.00")
     assert Decision.objects.get().verdict == verb
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [
+        ("approve", {}),
+        ("reject", {"reason_code": "wrong_target"}),
+        ("escalate", {"reason_code": "unclear"}),
+    ],
+)
+def test_a_verdict_whose_answer_was_lost_is_sent_again(
+    gate: Gate, token: str, verb: str, more: dict[str, str]
+) -> None:
+    request = propose(gate.agent).request
+    path, body = f"/requests/{request.pk}/decide", verdict(request, verb, **more)
+    first, second = (call(path, body, token=token) for _ in range(2))
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert second.json()["status"] == first.json()["status"]
+    assert Decision.objects.filter(request=request).count() == 1
+
+
+def test_a_vote_of_two_is_sent_again_and_counts_once(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    factories.decide(request, gate.rita, "escalate")  # a reviewer and a supervisor
+    client = Client()
+    client.force_login(gate.tom, "django.contrib.auth.backends.ModelBackend")
+    path, body = f"/requests/{request.pk}/decide", verdict(request, password=PASSWORD)
+    said = [call(path, body, client=client).status_code for _ in range(2)]
+    request.refresh_from_db()
+    assert (said, request.status) == ([200, 200], "pending")
+    assert request.decisions.filter(counts=True).count() == 1
+
+
+def test_another_verdict_than_the_recorded_one_is_refused(
+    gate: Gate, token: str
+) -> None:
+    request = propose(gate.agent).request
+    path, body = f"/requests/{request.pk}/decide", verdict(request)
+    other = tokens.create_token(person=gate.sue, name="script")
+    assert call(path, body, token=token).status_code == 200
+    for again, by in (
+        (body, other),
+        ({**body, "reason": "looked"}, token),
+        ({**body, "verdict": "reject", "reason_code": "wrong_target"}, token),
+    ):
+        refused = call(path, again, token=by)
+        assert (refused.status_code, refused.json()["code"]) == (409, "decided"), again
+
+
+def test_a_recalled_approval_is_not_sent_again(gate: Gate, token: str) -> None:
+    document = factories.document_of_tests()
+    document["recall"]["high"] = 60
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    path, body = f"/requests/{request.pk}/decide", verdict(request)
+    assert call(path, body, token=token).json()["status"] == "recallable"
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    refused = call(path, body, token=token)
+    assert (refused.status_code, refused.json()["code"]) == (409, "stale")
 
 
 @pytest.mark.parametrize("verb", ["approve", "modify"])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from journal import clock, high_water_mark, restore_epochs
-from journal.models import Epoch
+from journal import clock, failover, high_water_mark, restore_epochs
+from journal.models import Epoch, Promotion
 from reviews import recovery
 from reviews.models import Alarm
 from tests.conftest import Gate
@@ -45,6 +45,25 @@ def test_its_alarm_leads_there(gate: Gate) -> None:
     for address in ("/alarms/", f"/alarms/{alarm.pk}/"):
         page = read_page(as_(gate, "sue").get(address))
         assert f'<a href="{URL}">' in page
+
+
+def test_a_standby_that_took_over_is_listed_and_its_alarm_leads_there(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Promotion(
+        system="7", database=1, before="00000001", timeline="00000002", record=12
+    )
+    row.at, row.hosts = clock.now(), ["web-1", "web-2"]
+    row.save()
+    monkeypatch.setattr(failover, "accept_promotion", lambda at: row)
+    recovery.record_promotion()
+    sue = as_(gate, "sue")
+    page = read_page(sue.get(URL))
+    assert "00000001 to 00000002" in page
+    assert "web-1, web-2" in page
+    assert f'<a href="{URL}">' in read_page(
+        sue.get(f"/alarms/{Alarm.objects.get().pk}/")
+    )
 
 
 def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from agents import keys
 from journal.models import LogRecord
 from policies import first_administrator
 from policies.choices import Role
@@ -47,6 +50,15 @@ def test_the_link_makes_an_administrator_and_signs_them_in(link: str) -> None:
     ):
         assert again.status_code == 404
         assert "counterseal setup-link" in read_page(again)
+
+
+@pytest.mark.django_db
+def test_the_ready_agent_is_theirs(link: str, settings: Any) -> None:
+    update = {"agent_key": keys.create_key()}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
+    Client().post(link, ACCOUNT)
+    agent = keys.authenticate_key(update["agent_key"]).agent
+    assert (agent.owner.username, agent.has_every_tool) == ("ada", True)
 
 
 @pytest.mark.django_db

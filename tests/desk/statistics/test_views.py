@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
 
-from desk.statistics import svg
+from desk.components import svg
 from desk.statistics.page import StatisticsFilters
 from journal import clock
 from reviews.models import MetricRollup
@@ -45,8 +46,9 @@ def test_supervisors_administrators_and_auditors_see_it(
 ) -> None:
     for who in ("sue", "adam", "otto"):
         assert ">Statistics<" in read(as_, "/statistics/", who)
+    assert as_("owen").get("/statistics/")["Location"] == "/own-statistics/"
+    assert as_("rita").get("/statistics/").status_code == 403
     for who in ("rita", "owen"):
-        assert as_(who).get("/statistics/").status_code == 403
         assert as_(who).get("/statistics/plots/outcome-mix/").status_code == 403
     assert as_("sue").get("/statistics/nothing/").status_code == 404
     assert as_("sue").get("/statistics/plots/nothing/").status_code == 404
@@ -59,13 +61,12 @@ def test_each_plot_is_a_sentence_a_drawing_and_a_table(
     for plot in list_plots():
         assert sum(f'id="{plot.slug}"' in source for source in sources) == 1, plot.slug
     drawings = SVG.findall("".join(sources))
-    assert len(drawings) > 8
+    assert len(drawings) > 4  # the lines of one day are dots, and not drawn
     for drawing in drawings:
         root = ElementTree.fromstring(drawing)
         named = {one.get("id"): one.text for one in root if one.get("id")}
         assert all(named[name] for name in root.get("aria-labelledby", "").split())
     said = "People rejected or changed 50 % (1 of 2, few) of the requests"
-    assert said in sources[0]
     assert said.replace("50 %", "50\N{NO-BREAK SPACE}%") in sources[0]
     assert "var(--bg)" in "".join(drawings), "few are drawn hollow"
 
@@ -76,6 +77,37 @@ def test_a_filter_says_which_tool_risk_and_period(counted: None, as_: SignIn) ->
     assert nothing in read(as_, "/statistics/?tool=pay&risk=low")
     assert nothing in read(as_, "/statistics/?tool=tag")
     assert StatisticsFilters.read({"risk": "odd", "days": "9999"}).query == ""
+
+
+def test_one_day_leads_with_four_numbers_and_draws_no_single_dot(
+    counted: None, as_: SignIn
+) -> None:
+    source = read(as_, "/statistics/")
+    numbers = re.findall(r"<dd>\s*(\S[^<]*?)\s*<small>([^<]+)<", source)
+    assert numbers[0] == ("2", "0 expired")
+    assert numbers[1] == numbers[2] == ("1", "50 % of those decided")
+    assert len(numbers) == 4
+    assert source.index("numbers") < source.index('class="plots"')
+    correction = source.partition('id="correction-rate"')[2].partition("</section>")[0]
+    assert "<svg" not in correction
+    assert "(1 of 2, few)" in correction, "the sentence stays"
+    assert 'data-testid="numbers"' not in read(as_, "/statistics/times/")
+
+
+def test_a_month_of_requests_begins_with_its_curves(counted: None, as_: SignIn) -> None:
+    for row in MetricRollup.objects.filter(measure="outcomes"):
+        for back in (1, 2):
+            MetricRollup.objects.create(
+                day=row.day - timedelta(days=back),
+                measure=row.measure,
+                tool=row.tool,
+                risk=row.risk,
+                bins=row.bins,
+            )
+    source = read(as_, "/statistics/")
+    assert 'data-testid="numbers"' not in source
+    correction = source.partition('id="correction-rate"')[2].partition("</section>")[0]
+    assert "<svg" in correction
 
 
 def test_how_one_person_works_is_for_supervisors(counted: None, as_: SignIn) -> None:

@@ -12,6 +12,7 @@ from guardian.shortcuts import remove_perm
 from journal import clock, log
 from journal.models import LogRecord
 from policies.models import Queue
+from reviews.administration import accounts
 from reviews.choices import (
     STOP_REASON_LABELS,
     ExecutionStatus,
@@ -24,7 +25,7 @@ from reviews.executions import record as executions
 from reviews.executions import run as executions_run
 from reviews.models import Execution, Stop
 from reviews.requests import proposals
-from reviews.stops import accounts, stops
+from reviews.stops import stops
 from reviews.tool_services.executors import build_success
 from tests import factories
 from tests.conftest import ROOT, Gate

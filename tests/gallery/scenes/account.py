@@ -3,6 +3,8 @@ them."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from functools import partial
 from typing import NoReturn
 
 from django.contrib.auth.decorators import login_not_required
@@ -13,14 +15,18 @@ from playwright.sync_api import Page
 from desk.account.forms import NotificationsForm
 from hitl import urls
 from hitl.urls import handler400, handler403, handler404, handler500
-from journal import errors
+from journal import clock, errors
+from policies import second_factors, substitutes
 from policies.models import Person
+from policies.substitutes import Absence
 from reviews.people import preferences, shortcuts, tokens
 from reviews.people.preferences import DisplayPreferences, NotificationPreferences
 from tests.factories import PASSWORD
 from tests.gallery.scene import SceneGroup, Submission, at, send
 from tests.gallery.scenes.outcomes import approved
 from tests.gallery.store import StoreGate
+from tests.policies.authenticator import enrol
+from tests.policies.security_key import give_key
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
@@ -32,20 +38,53 @@ ME = SceneGroup(
         "reviews:keys",
         "reviews:notifications",
         "reviews:tokens",
+        "reviews:second_factor",
+        "reviews:passkeys",
+        "reviews:sessions",
+        "reviews:substitute",
+        "reviews:sign_in_code",
         "reviews:help",
         "docs",
+        "client",
     ),
 )
 KEYS, NOTIFICATIONS, TOKENS = "/me/shortcuts/", "/me/notifications/", "/me/tokens/"
+SECOND_FACTOR = "/me/second-factor/"
 ME.add("start", "Preferences", "/me/")
 ME.add("display", "Density of lists", "/me/display/")
 ME.add("keys", "Shortcuts", KEYS)
 ME.add("notifications", "Critical", NOTIFICATIONS)
 ME.add("notifications-supervisor", "Critical", NOTIFICATIONS, "sue")
 ME.add("tokens-none", "You have no tokens.", TOKENS)
+ME.add("sessions", "Where you are signed in.", "/me/sessions/")
+ME.add("second-factor-none", "Set up an app", SECOND_FACTOR)
+ME.add("passkeys-none", "You have no passkey.", "/me/passkeys/")
 ME.add("help", "Help and shortcuts", "/help/")
 ME.add("help-guest", "Help and shortcuts", "/help/", "")
 ME.add("api", "API", "/api/v1/docs", "")
+ME.add("client", "Hold your own function", "/client/", "")
+
+
+@ME.scene("substitute", "Stands in")
+def substitute(gate: StoreGate) -> str:
+    here = Person.objects.create(
+        username="nora",
+        first_name="Nora",
+        last_name="Lind",
+        ceiling_minor=gate.rita.ceiling_minor,
+        ceiling_currency=gate.rita.ceiling_currency,
+    )
+    here.groups.set(gate.rita.groups.all())
+    (queue, *_) = substitutes.list_own_queues(gate.rita)
+    until = clock.now() + timedelta(days=12)
+    absence = Absence(here, [queue.name], until)
+    substitutes.appoint_substitute(gate.rita, absence)
+    return "/me/substitute/"
+
+
+@ME.scene("substitute-refused", "Correct the marked fields")
+def substitute_refused(gate: StoreGate) -> Submission:
+    return Submission("/me/substitute/", {"until": "2020-01-01T10:00", "queues": "x"})
 
 
 @ME.scene("keys-refused", "“Open Approve” and “Open Reject”")
@@ -121,6 +160,70 @@ def error(request: HttpRequest, name: str) -> NoReturn:
 
 urlpatterns = [path("raise/<str:name>/", error, name="error"), *urls.urlpatterns]
 
+
+@ME.scene("second-factor-scan", "Scan this with the app", "tom")
+def scan_key(gate: StoreGate) -> str:
+    second_factors.begin_enrolment(Person.objects.get(username="tom"))
+    return SECOND_FACTOR
+
+
+def enrol_otto(gate: StoreGate) -> str:
+    """The auditor has an app from now on; the page about it."""
+    otto = Person.objects.get(username="otto")
+    if not second_factors.has_second_factor(otto):
+        enrol(otto)
+    return SECOND_FACTOR
+
+
+def give_password(gate: StoreGate, page: Page, name: str = "otto") -> None:
+    # At the second width the password was given already.
+    page.goto(page.url.replace("/sign-in/code/", "/sign-in/"))
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def renew_codes(gate: StoreGate) -> Submission:
+    return Submission(enrol_otto(gate), {"act": "renew", "password": PASSWORD})
+
+
+def give_alma(gate: StoreGate) -> str:
+    """An administrator has passkeys from now on; the page about them."""
+    alma = Person.objects.get(username="alma")
+    if not second_factors.has_second_factor(alma):
+        give_key(alma)
+    return "/me/passkeys/"
+
+
+def begin_passkey(gate: StoreGate) -> Submission:
+    sent = {"act": "begin", "name": "Laptop", "password": PASSWORD}
+    return Submission(give_alma(gate), sent)
+
+
+def refuse_removal(gate: StoreGate) -> Submission:
+    sent = {"act": "remove", "which": "", "password": "", "code": ""}
+    return Submission(give_alma(gate), sent)
+
+
+ME.add("passkeys", "Remove a passkey", give_alma, "alma")
+ME.add("passkeys-refused", "Choose a passkey.", refuse_removal, "alma")
+ME.add("passkeys-begun", "Make it in this browser", begin_passkey, "alma")
+ME.add("second-factor", "Replace the recovery codes", enrol_otto, "otto")
+ME.add("second-factor-codes", "They are shown only now.", renew_codes, "otto")
+ME.add(
+    "sign-in-code",
+    "Code of your authenticator app",
+    lambda gate: enrol_otto(gate) and "/sign-in/code/",  # the password comes first
+    "",
+    act=give_password,
+)
+ME.add(
+    "sign-in-passkey",
+    "Use your passkey",
+    lambda gate: give_alma(gate) and "/sign-in/code/",
+    "",
+    act=partial(give_password, name="alma"),
+)
 ERRORS = SceneGroup("error", shows=("reviews:sign_in", "reviews:recall"), urls=__name__)
 ERRORS.add("sign-in", "Sign in", "/sign-in/?next=/log/", "")
 ERRORS.add("400", "could not be read", "/log/?q=%00")

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.models import Delivery
+from agents import registry, setting_changes
+from agents.models import Delivery, SettingsChange
+from agents.registry import AgentChange
 from agents.webhooks import delivery, endpoints, enqueue, lanes
 from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import OutboxMessage
 from journal.state_machine import PROPOSAL_TOLD
-from policies import versions
-from policies.documents.source import write_source
-from policies.models import PolicyVersion
+from policies.documents import EVERY_TOOL
 from reviews.choices import StopMode
 from reviews.models import Alarm
 from tests import factories
-from tests.factories import decide
+from tests.factories import PASSWORD, decide
 from tests.gallery.scene import SceneGroup, Submission
 from tests.gallery.scenes.outcomes import stop_thread
 from tests.gallery.store import LABEL, StoreGate
@@ -26,10 +26,13 @@ AGENTS = SceneGroup(
     "agents",
     shows=(
         "agents:agent",
+        "agents:runs",
         "agents:thread",
-        "policies:policies",
-        "policies:policy",
-        "policies:new_policy",
+        "agents:register_agent",
+        "agents:agent_settings",
+        "agents:agent_keys",
+        "agents:settings_change",
+        "agents:own_statistics",
     ),
 )
 
@@ -45,39 +48,22 @@ def fill_day(gate: StoreGate) -> None:
     decide(gate.refund("24.00"), gate.rita, "reject", reason_code="unsafe")
     gate.propose("no_such_tool", {}, thread="ticket-7")
     gate.approve(gate.refund(thread="ticket-7"))
+    edited = gate.refund("89.00")
+    args = {**edited.proposal.current.args, "amount": "44.50"}
+    decide(edited, gate.rita, "modify", args=args, reason="Half came back.")
 
 
 AGENTS.add("list", "Robin", "/agents/", "sue")
+AGENTS.add("list-owner", "Your agents, last 7 days", "/agents/", "owen")
 AGENTS.add("one", "Riley", "/agents/riley/", "sue")
 AGENTS.add("one-owner", "Riley", "/agents/riley/", "owen")
 AGENTS.add("one-idle", "Robin", "/agents/robin/", "owen")
+AGENTS.add("own-statistics", "What reviewers changed", "/own-statistics/", "owen")
+AGENTS.add("own-statistics-none", "You own no agent.", "/own-statistics/", "rita")
+AGENTS.add("runs", "ticket-7", "/runs/", "sue")
+AGENTS.add("runs-none", "None fits the filter", "/runs/?agent=robin", "owen")
 AGENTS.add("run", "ticket-7", "/threads/riley/ticket-7/")
 AGENTS.add("run-auditor", "ticket-7", "/threads/riley/ticket-7/", "otto")
-AGENTS.add("policies", "Version", "/policies/", "adam")
-AGENTS.add("policy", "Refund", "/policies/2/", "adam")
-AGENTS.add("policy-new", "Save as a draft", "/policies/new/", "adam")
-
-
-@AGENTS.scene("policy-draft", "Activate version", "alma")
-def policy_draft(gate: StoreGate) -> str:
-    """What a draft of another administrator would change."""
-    text = change_policy("args.amount > 50000", "args.amount > 90000")
-    draft = versions.save_draft(text_or_mapping=text, author=gate.adam)
-    return f"/policies/{draft.number}/"
-
-
-@AGENTS.scene("policy-wrong", "Save as a draft", "adam")
-def policy_wrong(gate: StoreGate) -> Submission:
-    """A text with an error, and where it is."""
-    text = change_policy("args.amount > 50000", "args.amuont > 50000")
-    return Submission("/policies/new/", {"document": text})
-
-
-def change_policy(old: str, new: str) -> str:
-    """The text of the active policy with one change."""
-    text = write_source(PolicyVersion.objects.get(status="active").document)
-    assert old in text
-    return text.replace(old, new)
 
 
 @AGENTS.scene("run-failed", "Retry")
@@ -187,5 +173,69 @@ def secret(gate: StoreGate) -> Submission:
     return Submission(ENDPOINTS, {"url": f"https://riley.example/more-{count}"})
 
 
+@POST.scene("tested", "No answer to the test event.", "owen")
+def tested(gate: StoreGate) -> Submission:
+    """An address that this machine does not reach."""
+    endpoint = gate.agent.endpoints.order_by("created_at").first()
+    assert endpoint is not None
+    return Submission(f"/endpoints/{endpoint.pk}/test/", {})
+
+
 NOWHERE.add("list", "No pending deliveries.", "/deliveries/", "owen")
 NOWHERE.add("places", "No endpoints.", ENDPOINTS, "owen")
+AGENTS.add("register", "The next page shows its key", "/register-agent/", "adam")
+AGENTS.add("settings", "Maximum risk", "/agents/riley/settings/", "adam")
+
+
+def ask_for_more(gate: StoreGate) -> SettingsChange:
+    """More money for Riley, once: each look of a scene asks for it."""
+    waiting = setting_changes.list_waiting().first()
+    if waiting is not None:
+        return waiting
+    less = AgentChange(daily_money={"USD": "200.00", "EUR": "50.00"})
+    registry.change_agent(agent=gate.agent, change=less, by=gate.alma)
+    more = AgentChange(
+        daily_money={"USD": "2000.00", "EUR": "50.00"}, tools=[EVERY_TOOL]
+    )
+    change = registry.change_agent(
+        agent=gate.agent, change=more, by=gate.alma, reason="It serves two shops now."
+    )
+    assert change is not None
+    return change
+
+
+@AGENTS.scene("budget", "Money, 24 hours", "adam")
+def budget(gate: StoreGate) -> str:
+    ask_for_more(gate)
+    return "/agents/riley/"
+
+
+@AGENTS.scene("change", "Waits for a second administrator", "adam")
+def change_waiting(gate: StoreGate) -> str:
+    return f"/agents/riley/changes/{ask_for_more(gate).pk}/"
+
+
+@AGENTS.scene("change-own", "Another administrator must answer", "alma")
+def change_own(gate: StoreGate) -> str:
+    return f"/agents/riley/changes/{ask_for_more(gate).pk}/"
+
+
+@AGENTS.scene("change-refused", "Say why", "adam")
+def change_refused(gate: StoreGate) -> Submission:
+    path = f"/agents/riley/changes/{ask_for_more(gate).pk}/"
+    return Submission(path, {"answer": "refuse", "password": PASSWORD})
+
+
+@AGENTS.scene("settings-wrong", "Correct the marked fields.", "adam")
+def settings_wrong(gate: StoreGate) -> Submission:
+    sent = {
+        "owner": gate.owen.public_id,
+        "every_tool": "on",
+        "risk_ceiling": "critical",
+        "daily_money": "1,500.00 USD",
+        "password": PASSWORD,
+    }
+    return Submission("/agents/riley/settings/", sent)
+
+
+AGENTS.add("keys", "To rotate", "/agents/riley/keys/", "owen")

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from playwright.sync_api import Page
 
+from desk.log import search_entries
 from journal import clock
 from reviews import deadlines
 from reviews.batches import formation
@@ -23,7 +24,14 @@ from tests.reviews.batches import batching
 from tests.reviews.dialogue.talking import send_back
 
 LISTS = SceneGroup(
-    "lists", shows=("reviews:queue", "reviews:announced", "reviews:view_save")
+    "lists",
+    shows=(
+        "reviews:queue",
+        "reviews:announced",
+        "reviews:view_save",
+        "reviews:search",
+        "reviews:overview",
+    ),
 )
 EMPTY = SceneGroup(
     "empty",
@@ -63,6 +71,7 @@ def fill_lists(gate: StoreGate) -> None:
     preferences.create_saved_view(
         person=gate.rita, page="queue", name="big refunds", query="risk=high"
     )
+    search_entries.add_missing_entries()
 
 
 LISTS.add("open", "59.00", "/queue/")
@@ -85,12 +94,26 @@ def open_peek(gate: StoreGate, page: Page) -> None:
         page.wait_for_selector("#peek h1, #peek h2")
 
 
+def type_words(gate: StoreGate, page: Page) -> None:
+    """The field of the search is for wide screens; a narrow one has the page."""
+    if page.locator("#find").is_visible():
+        page.keyboard.press("/")
+        page.keyboard.type("refund")
+        page.wait_for_selector("#hits a >> text=audit log")
+
+
 LISTS.add("peek", "59.00", "/queue/", act=open_peek)
+LISTS.add("palette", "59.00", "/queue/", act=type_words)
+LISTS.add("search", "Search the audit log", "/search/?q=refund")
+LISTS.add("search-empty", "Preferences", "/search/", "adam")
+LISTS.add("overview", "Expiring next", "/overview/", "sue")
+LISTS.add("overview-auditor", "What auditors look at", "/overview/", "otto")
 LISTS.add(
     "view-refused",
     "Give the view a name.",
     Submission("/views/queue/", {"name": "", "query": "tab=done"}),
 )
+EMPTY.add("overview", "Nothing waits.", "/overview/", "adam")
 EMPTY.add("queue", "No request is pending for you.", "/queue/")
 EMPTY.add("mine", "Mine", "/queue/?tab=mine")
 EMPTY.add("escalations", "Escalations", "/escalations/")

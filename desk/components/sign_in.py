@@ -1,0 +1,137 @@
+"""What follows a right password or a link, on every page that signs a person in: they
+are signed in, or asked for their second factor first."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from django.contrib.auth import login
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.crypto import constant_time_compare
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from journal import clock
+from journal.errors import NotPermitted
+from policies import passkeys, second_factors, sign_ins
+from policies.choices import StepUpMethod
+from policies.models import Person
+from reviews.decisions import submission
+from reviews.decisions.submission import StepUpProof
+
+from . import passkey_purposes
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+FACTOR_WITHIN = FRESH_FOR = timedelta(minutes=10)
+_WAITING, _FRESH = "signing_in", "fresh_sign_in"  # in the session
+_AWAITED = "awaited_provider_proof"  # in the session: the digest of its scope
+VERDICT_SALT, VERDICT_AGE = "desk.provider-proof", timedelta(hours=12)
+
+
+def sign_person_in(
+    request: HttpRequest, person: Person, onward: str = ""
+) -> HttpResponse:
+    """Sign the person in and lead on; a person with a second factor to its page, where
+    they are not signed in yet."""
+    onward = onward or reverse("reviews:home")
+    if not second_factors.has_second_factor(person):  # guard: sign-in-factor
+        login(request, person, backend=BACKEND)
+        return redirect(onward)
+    request.session.cycle_key()
+    request.session[_WAITING] = [
+        person.public_id,
+        person.get_session_auth_hash(),
+        (clock.now() + FACTOR_WITHIN).isoformat(),
+    ]
+    return redirect(f"{reverse('reviews:sign_in_code')}?{urlencode({'next': onward})}")
+
+
+def find_waiting_person(request: HttpRequest) -> Person | None:
+    """Who gave a right password in this session a moment ago, and no second factor
+    yet. A change of the password ends it."""
+    who, state, until = request.session.get(_WAITING) or ("", "", "")
+    if not who or clock.now() >= datetime.fromisoformat(until):
+        return None
+    person = Person.objects.filter(public_id=who, is_active=True).first()
+    if person is None:
+        return None
+    unchanged = constant_time_compare(state, person.get_session_auth_hash())
+    return person if unchanged else None
+
+
+def finish_sign_in(request: HttpRequest, person: Person) -> None:
+    """Sign in a person who waited, and has given a second factor."""
+    del request.session[_WAITING]
+    login(request, person, backend=BACKEND)
+
+
+def sign_passkey_in(request: HttpRequest, answer: str) -> Person:
+    """Sign in the person whose passkey answered: their authenticator checked who used
+    it, so nothing else is asked. Raises NotPermitted for a wrong answer, and where the
+    identity provider decides who comes in."""
+    person = passkeys.find_owner(answer)
+    purpose = passkey_purposes.SIGN_IN
+    if person is None or not passkeys.is_right_passkey(
+        request, person, answer, purpose
+    ):
+        raise NotPermitted(passkeys.WRONG_PASSKEY)
+    if not passkeys.may_sign_in_alone(person):  # guard: passkey-federated
+        raise NotPermitted("Sign in at your identity provider.")
+    login(request, person, backend=BACKEND)
+    return person
+
+
+def build_verdict_token(person: Person, bound: str) -> str:
+    """A token for the verdict with this digest, which this person may want to confirm
+    by a fresh sign-in at the provider."""
+    return signing.dumps([person.public_id, bound], salt=VERDICT_SALT)
+
+
+def expect_provider_proof(request: HttpRequest, person: Person) -> None:
+    """Note for which verdict of this person a fresh sign-in at the provider is awaited:
+    the one that the address has a token of, if any."""
+    request.session.pop(_AWAITED, None)
+    try:
+        who, bound = signing.loads(
+            request.GET.get("verdict", ""), salt=VERDICT_SALT, max_age=VERDICT_AGE
+        )
+    except (signing.BadSignature, TypeError, ValueError):
+        return
+    if who == person.public_id:
+        request.session[_AWAITED] = bound
+
+
+def store_provider_proof(request: HttpRequest, person: Person, *, fresh: bool) -> bool:
+    """Keep the proof that the person signed in anew at the provider for a verdict.
+    Returns False where none is awaited. Raises NotPermitted where somebody else signed
+    in there, or the provider does not say that it was just now."""
+    bound = request.session.pop(_AWAITED, "")
+    if not bound or not request.user.is_authenticated:
+        return False
+    if request.user.pk != person.pk or not fresh:  # guard: provider-proof
+        raise NotPermitted("This does not confirm who you are. Nothing was decided.")
+    sign_ins.rotate_key(request)
+    proof = StepUpProof(StepUpMethod.PROVIDER, clock.now(), bound)
+    submission.store_proof(request.session, proof)
+    return True
+
+
+def record_fresh_sign_in(request: HttpRequest) -> None:
+    """Note that the person proved anew, at the identity provider, who they are."""
+    request.session[_FRESH] = clock.now().isoformat()
+
+
+def is_fresh_sign_in(request: HttpRequest) -> bool:
+    """Whether they did within the last ten minutes, in this session."""
+    at = request.session.get(_FRESH, "")
+    return bool(at) and clock.now() < datetime.fromisoformat(at) + FRESH_FOR
+
+
+def read_onward(request: HttpRequest) -> str:
+    """The page of this site that the person wanted to open; else ""."""
+    wanted = request.POST.get("next") or request.GET.get("next", "")
+    hosts, https = {request.get_host()}, request.is_secure()
+    return wanted if url_has_allowed_host_and_scheme(wanted, hosts, https) else ""

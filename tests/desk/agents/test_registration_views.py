@@ -1,0 +1,74 @@
+"""Agents in the browser: an administrator registers one, and a key is shown once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agents import keys
+from agents.models import Agent
+from journal.errors import InvalidAgentKey
+from tests.conftest import Gate
+from tests.desk.conftest import SignIn
+from tests.factories import PASSWORD
+from tests.markup import read_page, read_text
+
+pytestmark = pytest.mark.django_db
+NEW = "/register-agent/"
+
+
+def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
+    adam = as_("adam")
+    for name in ("rita", "sue", "otto", "owen"):
+        assert as_(name).get(NEW).status_code == 403
+        assert NEW not in read_page(as_(name).get("/agents/"))
+    assert NEW in read_page(adam.get("/agents/"))
+    sent = {
+        "slug": "ada",
+        "name": "Ada <b>",
+        "owner": gate.owen.public_id,
+        "tools": "pay_o*, later_tool",
+        "risk_ceiling": "medium",
+        "password": PASSWORD,
+    }
+    for field, value in (
+        ("password", "wrong"),
+        ("tools", "nothing_*"),
+        ("slug", "a b"),
+        ("owner", "u-unheard"),
+    ):
+        refused = adam.post(NEW, {**sent, field: value})
+        assert refused.status_code == 422, field
+        assert "Ada &lt;b&gt;" in read_page(refused)
+    assert not Agent.objects.filter(slug="ada").exists()
+    done = adam.post(NEW, sent)
+    text = re.search(r"cs_\S+", read_text(done, "key"))
+    assert text is not None
+    agent = Agent.objects.get(slug="ada")
+    assert keys.authenticate_key(text[0]).agent == agent
+    assert (agent.tools, agent.risk_ceiling) == (["later_tool", "pay_opaque"], "medium")
+    assert text[0] not in read_page(adam.get("/agents/ada/keys/"))
+    taken = adam.post(NEW, sent)
+    assert "already registered" in read_text(taken, "problem")
+
+
+def test_keys_turn_with_an_overlap(gate: Gate, as_: SignIn) -> None:
+    path, owen = "/agents/riley/keys/", as_("owen")
+    for name, status in (("rita", 404), ("sue", 403), ("adam", 200)):
+        assert as_(name).get(path).status_code == status
+    former = keys.authenticate_key(keys.issue_key(agent=gate.agent, by=gate.owen))
+    wrong = owen.post(path, {"days": "0", "password": PASSWORD})
+    assert "1 to" in read_text(wrong, "error-days")
+    made = owen.post(path, {"days": "90", "password": PASSWORD})
+    text = re.search(r"cs_\S+", read_text(made, "key"))
+    assert text is not None
+    key = keys.authenticate_key(text[0])
+    assert key.expires_at is not None
+    former.refresh_from_db()
+    assert former.revoked_at is None
+    assert owen.post(f"{path}{key.pk}/revoke/").status_code == 302
+    with pytest.raises(InvalidAgentKey):
+        keys.authenticate_key(text[0])
+    assert "Revoked" in read_text(owen.get(path), "keys")
+    assert owen.post(f"{path}0/revoke/").status_code == 404

@@ -1,0 +1,105 @@
+"""The overview counts what it says, for those who may see it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import keys
+from desk.overview.page import build_overview
+from desk.overview.plot import build_plot
+from hitl.health import probes
+from journal import clock
+from journal.errors import NotPermitted
+from policies import versions
+from reviews import deadlines
+from tests import factories
+from tests.conftest import Gate
+from tests.desk.conftest import SignIn
+from tests.factories import decide, propose
+from tests.markup import read_page
+
+
+def test_each_figure_is_what_happened(gate: Gate) -> None:
+    decided = propose(gate.agent, customer="C-1").request
+    decide(decided, gate.rita)
+    rejected = propose(gate.agent, customer="C-2").request
+    decide(rejected, gate.rita, "reject", reason_code="unsafe")
+    factories.overdue(propose(gate.agent, customer="C-3").request)
+    deadlines.expire_chunk()
+    waiting = propose(gate.agent, customer="C-4").request
+    page = build_overview(gate.adam, clock.now())
+    line = next(line for line in page.lines if line.count.pk == waiting.queue_id)
+    assert (line.count.waiting, line.count.arrived) == (1, 4)
+    assert (line.count.decided, line.count.expired) == (2, 1)
+    assert line.outlook == "Grows by 2 an hour"
+    assert str(gate.rita) in line.on_duty
+    assert [row.id for row in page.expiring] == [waiting.pk]
+    (own,) = page.deciders
+    assert (own.count.decided, own.unchanged, own.here) == (2, 50, True)
+    agent = next(one for one in page.agents if one.slug == gate.agent.slug)
+    assert (agent.asked, agent.rejected, agent.expired) == (4, 1, 1)
+    assert page.plot.sentence == "In 12 hours 4 arrived, 2 were decided and 1 expired."
+
+
+def test_a_vote_on_a_request_that_still_waits_is_not_counted(gate: Gate) -> None:
+    request = propose(gate.agent, amount="600.00").request
+    decide(request, gate.sue)
+    request.refresh_from_db()
+    assert request.status == "pending"
+    assert not build_overview(gate.adam, clock.now()).deciders
+
+
+def test_a_queue_where_requests_wait_and_nobody_is_on_duty_is_named(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    page = build_overview(gate.adam, clock.now())
+    assert page.unattended == [request.queue.title]
+
+
+def test_an_administrator_reads_what_is_to_do(gate: Gate, as_: SignIn) -> None:
+    part = build_overview(gate.adam, clock.now()).administration
+    assert part is not None
+    todo = {step.label for step in part.steps if not step.done}
+    assert todo == {"An agent with a key", "A first decision"}
+    keys.issue_key(agent=gate.agent, by=gate.adam)
+    decide(propose(gate.agent).request, gate.rita)
+    document = {**factories.document_of_tests(), "currency": "EUR"}
+    draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
+    part = build_overview(gate.adam, clock.now()).administration
+    assert part is not None
+    assert not part.steps
+    assert [row.number for row in part.drafts] == [draft.number]
+    page = read_page(as_("adam").get("/overview/"))
+    assert f"Version {draft.number}" in page
+    assert build_overview(gate.otto, clock.now()).administration is None
+
+
+@pytest.mark.parametrize("who", ["rita", "owen"])
+def test_it_is_not_for_everybody(gate: Gate, who: str) -> None:
+    with pytest.raises(NotPermitted):
+        build_overview(getattr(gate, who), clock.now())
+
+
+def test_presets_are_for_auditors_and_open_changes_for_administrators(
+    gate: Gate,
+) -> None:
+    assert build_overview(gate.otto, clock.now()).presets
+    assert not build_overview(gate.sue, clock.now()).presets
+
+
+def test_the_plot_fits_its_frame() -> None:
+    plot = build_plot({(0, "arrived"): 10, (2, "expired"): 5}, 22, 3)
+    assert [label.text for label in plot.labels] == ["22:00", "23:00", "0:00"]
+    assert max(bar.x + bar.width for bar in plot.bars) <= 640
+    assert min(bar.y for bar in plot.bars) == 10
+    assert len(plot.rows) == 3
+
+
+def test_the_health_of_the_servers_is_one_line(
+    as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "log are in order" in as_("alma").get("/overview/").content.decode()
+    monkeypatch.setattr(probes.known, "broker", "unreachable")
+    text = as_("otto").get("/overview/").content.decode()
+    assert "broker: unreachable." in text
+    assert 'href="/health/"' in text
+    assert 'href="/health/"' not in as_("sam").get("/overview/").content.decode()
