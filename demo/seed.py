@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ from world.cast import put_in_force
 
 POLICY = Path(__file__).with_name("policy.yaml")
 TOOLS = tuple(yaml.safe_load(POLICY.read_text("utf-8"))["tools"])
-REVIEWED = ("reads", "mail", "labels", "refunds", "customers")
+REVIEWED = ("reads", "mail", "labels", "refunds", "customers", "unknown")
 """The queues of reviewers; supervisors decide in all."""
 CEILING_MINOR = 50_000
 
@@ -61,11 +62,16 @@ ACCOUNTS = (
 People = Mapping[str, Person]
 
 
+def build_store_url() -> str:
+    """Where `counterseal up --demo` runs the store."""
+    return f"http://127.0.0.1:{os.environ.get('STORE_PORT', '8010')}"
+
+
 def seed(*, state: Path, base_url: str, store_url: str) -> Path:
     """Create what is missing and write demo.json. Returns its path."""
     path = state / "demo.json"
     earlier = _read_file(path)
-    people = {account.name: _ensure_person(account) for account in ACCOUNTS}
+    people = ensure_people()
     data = {
         "base_url": base_url,
         "store_url": store_url,
@@ -86,6 +92,11 @@ def _read_file(path: Path) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(path.read_text())
         return data
     return {}
+
+
+def ensure_people() -> dict[str, Person]:
+    """The demo's people by the names of their accounts; creates who is missing."""
+    return {account.name: _ensure_person(account) for account in ACCOUNTS}
 
 
 @transaction.atomic(durable=True)
@@ -120,7 +131,7 @@ def _ensure_policy(people: People, store_url: str, ours: int | None) -> int | No
         text,
         people["administrator"],
         people["administrator2"],
-        admit=lambda: _admit_deciders(people),
+        admit=lambda: admit_deciders(people),
         variables=variables,
     ).number
 
@@ -131,7 +142,8 @@ def _is_same(version: PolicyVersion, text: str, variables: Mapping[str, str]) ->
 
 
 @transaction.atomic(durable=True)
-def _admit_deciders(people: People) -> None:
+def admit_deciders(people: People) -> None:
+    """Admit reviewers to their queues, and supervisors to every queue there is."""
     for queue in Queue.objects.all():
         for account in ACCOUNTS:
             reviews = account.role is Role.REVIEWER and queue.name in REVIEWED

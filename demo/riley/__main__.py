@@ -7,12 +7,15 @@ import json
 import logging
 import os
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import httpx2
 
 from counterseal_client import ApiError, Gate
 
+from . import credits
 from .agent import Riley
 
 
@@ -33,6 +36,8 @@ def main() -> None:
         contextlib.suppress(KeyboardInterrupt),
     ):
         gate = Gate(demo["base_url"], demo["agent_key"], http=http)
+        work = partial(credits.offer_credit, gate, file.with_name("credits.jsonl"))
+        threading.Thread(target=work, name="credit", daemon=True).start()
         pace_s = float(os.environ.get("RILEY_PACE", "30"))
         try:
             Riley(gate, store, pace_s=pace_s).run()

@@ -18,6 +18,7 @@ import httpx2
 from counterseal_client import (
     ApiError,
     Details,
+    File,
     Gate,
     Proposal,
     ThreadResult,
@@ -25,8 +26,9 @@ from counterseal_client import (
     encode_blob,
 )
 
-from . import planner
+from . import planner, questions
 from .actions import Draft
+from .attachments import list_attachments
 from .cases import Case, Message, begin_cases
 
 log = logging.getLogger("riley")
@@ -75,17 +77,25 @@ class Riley:
         self.threads: set[str] = set()
         self.messages: set[str] = set()
         self.next_message = time.monotonic()
+        self.asked = False
 
     def run(self) -> None:
         """Work until killed. Raises ApiError for a refusal that is not temporary."""
         while True:
             try:
+                self.ask()
                 self.work()
             except (Unreachable, httpx2.HTTPError, ApiError) as error:
                 if isinstance(error, ApiError) and not is_temporary(error):
                     raise
                 log.info("resting: %s", error)
                 self.sleep(REST_S)
+
+    def ask(self) -> None:
+        """Ask people about returns, once a process."""
+        if not self.asked:
+            questions.ask_about_returns(self.gate)
+            self.asked = True
 
     def work(self) -> None:
         """One round: take a message, move on what can move, wait for outcomes."""
@@ -254,7 +264,7 @@ def build_details(case: Case, draft: Draft, message: Message) -> Details:
         "expected_outcome": draft.expected_outcome,
         "reversal": draft.reversal,
         "alternatives": draft.alternatives,
-        "evidence": list(_list_evidence(case, message)),
+        "evidence": list(_list_evidence(case, draft, message)),
         "checkpoint": {
             "summary": f"Works on a message of intent {case.intent}; waits for"
             f" {case.action}.",
@@ -286,8 +296,11 @@ def _build_plan(case: Case) -> list[dict[str, str]]:
     return [*done, *ahead]
 
 
-def _list_evidence(case: Case, message: Message) -> Iterator[dict[str, Any]]:
-    """The message, and the order as the store has it to compare the message with."""
+def _list_evidence(
+    case: Case, draft: Draft, message: Message
+) -> Iterator[dict[str, Any] | File]:
+    """The message, the order as the store has it to compare the message with, and what
+    shows the damage."""
     head = f"From: {message['name']} <{message['from']}>\nSubject: {message['subject']}"
     yield {
         "kind": "message",
@@ -303,6 +316,8 @@ def _list_evidence(case: Case, message: Message) -> Iterator[dict[str, Any]]:
         if order.get("carrier_status"):
             text += f" {order['carrier']} says: {order['carrier_status']}."
         yield {"kind": "order record", "source": "the store", "text": text}
+        if "foot is missing" in message["body"] and draft.tool == "process_refund":
+            yield from list_attachments(order)
 
 
 def shorten(text: str) -> str:

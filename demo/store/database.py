@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ writing = partial(database.writing, patience_s=PATIENCE_S)
 HERE = Path(__file__).parent
 VERSION = 2
 CURRENCY = "USD"
+_set_moment: ContextVar[datetime | None] = ContextVar("set_moment", default=None)
 AMOUNT = re.compile(r"(0|[1-9]\d{0,8})(?:\.(\d{1,2}))?", re.ASCII)
 
 
@@ -30,7 +33,18 @@ def format_time(moment: datetime) -> str:
 
 def now() -> str:
     """The current time, by the store's own clock."""
-    return format_time(datetime.now(UTC))
+    return format_time(_set_moment.get() or datetime.now(UTC))
+
+
+@contextmanager
+def set_clock(moment: datetime) -> Iterator[None]:
+    """Let the store's clock stand still at a moment: the demo's history happened
+    then."""
+    token = _set_moment.set(moment)
+    try:
+        yield
+    finally:
+        _set_moment.reset(token)
 
 
 def parse_amount(text: object) -> int | None:

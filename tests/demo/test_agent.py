@@ -12,6 +12,7 @@ import pytest
 
 from counterseal_client import ApiError, Backoff, Gate
 from demo.riley import agent
+from reviews.evidence import rendering
 from tests.client.gate import KEY, Fault, LoopbackGate, running
 from tests.demo.conftest import Store
 from tests.demo.test_planner import ORDER
@@ -103,6 +104,16 @@ def test_a_proposal_carries_evidence_reasons_and_a_checkpoint(worker, gate):
     assert body["alternatives"][0]["why_not"]
     assert "crackles" in body["evidence"][0]["text"]
     assert "total 59.00 USD" in body["evidence"][1]["text"]
+    files = [item["file"]["name"] for item in body["evidence"][2:]]
+    assert files == ["speaker-78260.png", "invoice-78260.pdf", "order-78260.csv"]
+    uploads = [body for _, path, _, body in gate.calls if path.endswith("/evidence")]
+    problems = [
+        rendering.render_file(*one).problem
+        for one in zip(
+            ("image/png", "application/pdf", "text/csv"), uploads, strict=True
+        )
+    ]
+    assert problems == ["", "", ""]
     assert body["checkpoint"]["resume_at"] == "refund"
     plan = [step["state"] for step in body["checkpoint"]["state"]["plan"]]
     assert plan == ["done", "done", "waiting", "next"]
@@ -184,3 +195,14 @@ def test_a_long_text_keeps_both_ends_within_what_the_gate_takes():
     assert short.startswith("start")
     assert short.endswith("the end")
     assert "characters left out" in short
+
+
+def test_riley_asks_people_once_and_does_not_wait(
+    gate: LoopbackGate, worker: Worker
+) -> None:
+    for _ in range(2):
+        worker.riley.ask()
+        worker.start()
+    worker.riley.ask()
+    (question,) = gate.questions.values()
+    assert (question["to"], question["status"]) == ("refunds", "open")

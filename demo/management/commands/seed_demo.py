@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from demo.seed import seed
+from demo.seed import build_store_url, seed
 
 
 class Command(BaseCommand):
@@ -19,6 +18,6 @@ class Command(BaseCommand):
         path = seed(
             state=settings.COUNTERSEAL.state,
             base_url=settings.COUNTERSEAL.base_url,
-            store_url=f"http://127.0.0.1:{os.environ.get('STORE_PORT', '8010')}",
+            store_url=build_store_url(),
         )
         self.stdout.write(f"Logins and keys are in {path}")

@@ -1,0 +1,117 @@
+"""What agents, people and workers do in the history: each is the operation that does it
+in the product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from agents import intake, proposals
+from agents.models import Agent
+from agents.schemas.proposals import ProposalIn
+from hitl import celery, tasks
+from journal import clock, outbox
+from journal.models import OutboxMessage
+from policies.models import Person
+from reviews import deadlines
+from reviews.alarms import watch
+from reviews.choices import ReasonCode, Verdict
+from reviews.decisions.decide import decide_request
+from reviews.decisions.submission import StepUpProof, VerdictSubmission
+from reviews.models import ApprovalRequest, Execution, Proposal
+
+from .clock import move_to
+
+app = celery.app  # the nudges go to its broker
+MOST_ROUNDS = 5  # of messages that publish other messages
+
+
+def pass_time(**distance: float) -> None:
+    """Let the clock of the history go on."""
+    move_to(clock.now() + timedelta(**distance))
+
+
+def propose(
+    agent: Agent, thread: str, tool: str, args: Mapping[str, Any], **told: Any
+) -> Proposal:
+    """Propose one call as the agent; `told` has the other fields of the body."""
+    body = ProposalIn.model_validate(
+        {"thread": thread, "tool": tool, "args": dict(args), **told}
+    )
+    number = Proposal.objects.filter(agent=agent.slug, thread=thread).count()
+    key = intake.parse_call_key(
+        f"{agent.slug}:{thread}:{number}", "POST", "/proposals", body.model_dump()
+    )
+    asked = intake.build_proposal_input(agent, body)
+    if asked.reading is not None:  # it was read by the clock of this machine
+        asked = replace(asked, reading=replace(asked.reading, at=clock.now()))
+    stored = proposals.propose_action(agent=agent, key=key, asked=asked)
+    work_off()
+    return Proposal.objects.get(pk=stored.proposal)
+
+
+def decide(
+    proposal: Proposal,
+    person: Person,
+    verdict: Verdict,
+    *,
+    code: ReasonCode | str = "",
+    reason: str = "",
+    args: Mapping[str, Any] | None = None,
+) -> None:
+    """Give a person's verdict, after they confirmed who they are."""
+    request = ApprovalRequest.with_canaries.get(proposal=proposal)
+    plain = VerdictSubmission(
+        request_id=request.pk,
+        person=person,
+        verdict=verdict,
+        version=request.version,
+        action_hash=request.action_hash,
+        reason_code=str(code),
+        reason=reason,
+        args=args,
+    )
+    proof = StepUpProof("password", clock.now(), plain.bound.digest)
+    decide_request(replace(plain, step_up=proof))
+    work_off()
+
+
+def settle_windows() -> None:
+    """Let the recall windows that are open end, and the effects begin."""
+    pass_time(seconds=12)
+    deadlines.close_recall_windows()
+    work_off()
+
+
+def expire(proposal: Proposal) -> None:
+    """Let the time of a request pass without a decision."""
+    move_to(
+        ApprovalRequest.objects.get(proposal=proposal).expires_at + timedelta(seconds=1)
+    )
+    tasks.expire_due()
+    work_off()
+
+
+def let_grant_lapse(proposal: Proposal) -> None:
+    """Let the window of an approval pass that its agent does not use, and let the sweep
+    of the alarms see it."""
+    execution = Execution.objects.select_related("grant").get(proposal=proposal)
+    move_to(execution.grant.expires_at + timedelta(minutes=2))
+    tasks.run_execution(execution.pk)
+    watch.sweep_alarms()
+    work_off()
+
+
+def work_off() -> None:
+    """Do what the outbox promises by now, as the workers do."""
+    for _ in range(MOST_ROUNDS):
+        due = OutboxMessage.objects.filter(outbox.build_claimable_filter())
+        messages = list(due.order_by("pk").values_list("task", "pk"))
+        for task, pk in messages:
+            import_string(task)(pk)
+        if not messages:
+            return
