@@ -20,22 +20,28 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
+from .environment import end_on_wrong_settings
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
-_wsgi = get_wsgi_application()
+with end_on_wrong_settings():
+    _wsgi = get_wsgi_application()
 
 # Imported after Django is set up, because these modules import models.
-from .checks import run_startup_checks  # noqa: E402
-from .live.anonymous_limit import AnonymousLimits  # noqa: E402
-from .live.buffering import BodyMemory, ConcurrencyLimit, Receive, Scope, Send  # noqa: E402
-from .live.callers import CallerMiddleware, KnownCallers  # noqa: E402
-from .live.event_stream import EventStreams  # noqa: E402
-from .live.listen import Hub  # noqa: E402
-from .live.long_poll import LongPoll  # noqa: E402
-from .live.per_key_limit import CallerLimit  # noqa: E402
-from .live.shared_counts import SharedCounts  # noqa: E402
-from .live.threads import WsgiApp, WsgiThreads  # noqa: E402
-from .restore_watch import PeriodicChecks, check_epoch  # noqa: E402
-from .standstills import StandstillCheck  # noqa: E402
+from .checks import check_known_keys, run_startup_checks
+from .health.probes import mark_stopping, update_health
+from .live.anonymous_limit import AnonymousLimits
+from .live.buffering import BodyMemory, ConcurrencyLimit, Receive, Scope, Send
+from .live.callers import CallerMiddleware, KnownCallers
+from .live.event_stream import EventStreams
+from .live.listen import Hub
+from .live.long_poll import LongPoll
+from .live.per_key_limit import CallerLimit
+from .live.request_figures import RequestFigures
+from .live.shared_counts import SharedCounts
+from .live.threads import WsgiApp, WsgiThreads
+from .measurements import measurements
+from .restore_watch import PeriodicChecks, check_epoch
+from .standstills import StandstillCheck
 
 # Measured: more threads than this only compete for the interpreter lock.
 THREADS = 4
@@ -51,7 +57,7 @@ class WebApplication:
 
     def __init__(self, wsgi: WsgiApp, hub: Hub) -> None:
         self.hub = hub
-        self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look)
+        self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look, update_health)
         callers, room = KnownCallers(), BodyMemory()
         self.counts = counts = SharedCounts(settings.COUNTERSEAL.redis_url)
         strangers = AnonymousLimits(counts)
@@ -61,11 +67,16 @@ class WebApplication:
         asked = ConcurrencyLimit(door, STREAM_CHECKS)
         limited = CallerLimit(asked, callers, strangers)
         self.streams = EventStreams(limited, hub, room, counts)
+        self.figures = RequestFigures(self._answer, measurements)
+        measurements.count_streams = self.streams.page_updates.__len__
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.streams if self.streams.serves(scope) else self.http
+        await app(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            app = self.streams if self.streams.serves(scope) else self.http
-            await app(scope, receive, send)
+            await self.figures(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -76,12 +87,15 @@ class WebApplication:
         try:
             for warning in run_startup_checks():
                 log.warning(str(warning.msg))
+            for text in await asyncio.to_thread(check_known_keys, serving=True):
+                log.warning(text)
         except ImproperlyConfigured as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         self.hub.start()
         self.epochs.start()
         self.streams.page_updates.start()
+        measurements.start_reporting()
         end_waits_on_signal(self.hub)
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -89,11 +103,13 @@ class WebApplication:
         await self.epochs.stop()
         await self.streams.page_updates.stop()
         await self.counts.close()
+        await asyncio.to_thread(measurements.stop_reporting)
         await send({"type": "lifespan.shutdown.complete"})
 
 
 def end_waits_on_signal(hub: Hub) -> None:
-    """Release the waiting clients as soon as the process receives SIGTERM or SIGINT.
+    """Release the waiting clients, and be unready, as soon as the process receives
+    SIGTERM or SIGINT.
 
     uvicorn notifies its application only after every request has ended, so a wait of
     one minute would delay a deployment by one minute. The previous signal handler still
@@ -106,6 +122,7 @@ def end_waits_on_signal(hub: Hub) -> None:
         before = signal.getsignal(number)
 
         def handle(number: int, frame: FrameType | None, before: Any = before) -> None:
+            mark_stopping()
             loop.call_soon_threadsafe(hub.end_waits)
             if callable(before):
                 before(number, frame)

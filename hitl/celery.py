@@ -7,10 +7,12 @@ lost, late, repeated or forged without harm.
 from __future__ import annotations
 
 import gc
+import json
 import os
-from typing import Any
+from typing import Any, TextIO
 
 import celery
+import celery.apps.worker
 from celery.loaders.app import AppLoader
 from celery.signals import (
     beat_init,
@@ -20,15 +22,22 @@ from celery.signals import (
     worker_init,
     worker_process_init,
 )
+from django.conf import settings
 from structlog.contextvars import bind_contextvars, clear_contextvars
+from structlog.processors import TimeStamper
 from structlog.stdlib import get_logger
 
 from journal import dispatch
 
-from . import broker_messages, celery_workarounds, checks, heartbeats
+from . import broker_messages, celery_workarounds, checks, heartbeats, task_times
+from .environment import end_on_wrong_settings
 from .garbage_collection import suspend_collection
+from .measurements import measurements
+from .worker_register import WorkerRegister
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+with end_on_wrong_settings():
+    settings.COUNTERSEAL  # noqa: B018 they are read by the first look at one
 # Celery would run all of Django's checks, which import every page, and then ignore
 # their results. `check_before_work` runs the checks that concern a worker.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
@@ -38,6 +47,7 @@ SWEEPS = {
     "journal.tasks.sweep_outbox": 2,
     "journal.tasks.sequence": 1,
     "journal.tasks.prune_outbox": 10,
+    "journal.tasks.begin_period": 30,
     "hitl.tasks.prune": 60,
     "agents.tasks.prune": 60,
     "hitl.tasks.watch_epoch": 5,
@@ -64,6 +74,7 @@ SWEEPS = {
     "hitl.tasks.choose_second_reviews": 300,
     "hitl.tasks.export_traces": 10,
 }
+STAMP = TimeStamper(fmt="iso", utc=True)
 
 
 class TaskLoader(AppLoader):  # type: ignore[misc]  # Celery has no types
@@ -83,6 +94,8 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 celery_workarounds.keep_connections(app)
 heartbeat_recorder = heartbeats.HeartbeatRecorder({*SWEEPS, *heartbeats.EFFECT_TASKS})
+task_timer = task_times.TaskTimer(measurements)
+worker_register = WorkerRegister()
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
 }
@@ -112,6 +125,8 @@ def check_before_work(**kwargs: Any) -> None:
     """Refuse to start with time-outs that would let an effect happen twice."""
     for warning in checks.run_startup_checks():
         get_logger(__name__).warning(str(warning.msg))
+    for text in checks.check_known_keys(serving=True):
+        get_logger(__name__).warning(text)
     served = sorted(app.amqp.queues.consume_from)
     get_logger(__name__).info(
         "worker", ladder=dict(checks.list_timeouts()), queues=served
@@ -127,6 +142,13 @@ def freeze_imported_objects(**kwargs: Any) -> None:
     an effect would pause.
     """
     gc.freeze()
+
+
+def say_in_json(text: str, file: TextIO | None = None) -> None:
+    """What Celery says while it handles a signal, as a line of the log. No logger may
+    be used there: the signal may have come while it held its lock."""
+    line = {"event": text, "level": "warning", "logger": "celery.apps.worker"}
+    os.write(2, f"{json.dumps(STAMP(None, '', line))}\n".encode())
 
 
 class Sweeper(celery_workarounds.ClockStepScheduler):
@@ -148,4 +170,6 @@ app.steps["consumer"].update(
     [*celery_workarounds.CONSUMER_STEPS, *broker_messages.CONSUMER_STEPS]
 )
 celery_workarounds.disable_gossip()
+if settings.COUNTERSEAL.log_format == "json":
+    celery.apps.worker.safe_say = say_in_json
 broker_messages.tolerate_unreadable_restores()

@@ -102,7 +102,8 @@ DATABASE_KEYS = {
     "port": "PORT",
 }
 
-# Options of our end of the connection (libpq) and of the server's end.
+# Options of our end of the connection (libpq) and of the server's end. The latter are
+# set once the connection is made: a pooler refuses them in the request for one.
 CLIENT_OPTIONS = {
     "keepalives_idle": SILENT_S,
     "keepalives_interval": PROBE_S,
@@ -130,14 +131,18 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
     Connections are persistent: each web thread and each worker process keeps one, and
     Django checks it before it is used again.
     """
-    options = conninfo_to_dict(url)
+    options: dict[str, Any] = conninfo_to_dict(url)
     named = {key: str(options.pop(part, "")) for part, key in DATABASE_KEYS.items()}
     options.setdefault("connect_timeout", DATABASE_CONNECT_TIMEOUT_S)
     options.setdefault("application_name", application_name)
     for name, value in CLIENT_OPTIONS.items():
         options.setdefault(name, value)
-    extra = options.pop("options", "")
-    options["options"] = f"{' '.join(_format_switches())} {extra}".strip()
+    given = options.get("options", "")
+    options["session_settings"] = {
+        name: str(value)
+        for name, value in {**SERVER_OPTIONS, **PLAN_OPTIONS}.items()
+        if f"{name}=" not in given.replace(" ", "")
+    }
     return {
         "ENGINE": "hitl.postgresql",
         **named,
@@ -146,11 +151,6 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
-
-
-def _format_switches() -> list[str]:
-    options = {**SERVER_OPTIONS, **PLAN_OPTIONS}
-    return [f"-c {name}={value}" for name, value in options.items()]
 
 
 MAIL_BACKENDS = "django.core.mail.backends"

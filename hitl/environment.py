@@ -9,21 +9,38 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from journal import bearer_tokens
+from policies.group_access import GroupAccess, parse_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (ROOT / "manage.py").exists()
+# The static files of an image, which collects them when it is built.
+COLLECTED = ROOT / "collected"
+SHORTEST_TEXT_DAYS = 97  # a request waits at most 90
+if IS_CHECKOUT:  # elsewhere the client is installed
+    sys.path.append(str(ROOT / "client"))
 LOOPBACK = "127.0.0.1"
+PRIVATE_MARK = "database_password"
 SHORTEST_TOKEN = 20
 CHAT_SCHEMES = frozenset({"http", "https", "teams+http", "teams+https"})
 MOST_WEB_PROCESSES = 24  # of `make up`: as many as its PostgreSQL has connections for
@@ -43,16 +60,46 @@ def _parse_optional_key(text: Any) -> bytes:
     return _parse_key(text) if str(text).strip() and text != b"" else b""
 
 
+def _check_issuer(text: str) -> str:
+    parts = urlsplit(text)
+    secure = parts.scheme == "https" or is_loopback(parts.hostname or "")
+    if text and not (secure and parts.hostname and not parts.query):
+        raise ValueError("must be the provider's https address, as its tokens name it")
+    return text
+
+
+def _check_client(value: str, info: ValidationInfo) -> str:
+    if info.data.get("oidc_issuer") and not value:
+        raise ValueError("must be set beside OIDC_ISSUER: the provider gives it out")
+    return value
+
+
+def _check_scopes(text: str) -> str:
+    if "openid" not in text.split():
+        raise ValueError("must contain openid, like openid email profile groups")
+    return text
+
+
 def _check_contact(text: str) -> str:
     if text and not text.startswith(("mailto:", "https://")):
         raise ValueError("must be mailto:somebody@example.com or an https address")
     return text
 
 
+def _check_port(parts: SplitResult) -> None:
+    try:
+        wrong = parts.port == 0
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise ValueError("must have a port from 1 to 65535, or none")
+
+
 def _check_base_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be the public address, like https://gate.example.com")
+    _check_port(parts)
     if parts.path.strip("/") or parts.query or parts.fragment or parts.username:
         raise ValueError(
             "must end after the host and port: Counterseal serves the root path"
@@ -60,22 +107,49 @@ def _check_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _check_solo(solo: bool, info: ValidationInfo) -> bool:
+    if not solo or {"deployment", "base_url"} - info.data.keys():
+        return solo
+    if info.data["deployment"] != "local":
+        raise ValueError(
+            "is for one person on their own machine (counterseal up --solo): leave it"
+            " out, or set DEPLOYMENT=local"
+        )
+    if not is_loopback(urlsplit(info.data["base_url"]).hostname or ""):
+        raise ValueError(
+            "is for one person on their own machine: leave it out, or set BASE_URL to"
+            " a loopback address, like http://127.0.0.1:8000"
+        )
+    return solo
+
+
 def _check_database_url(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must be postgresql://user:password@host:5432/name")
     try:
-        named = conninfo_to_dict(text).get("dbname")
+        parts = conninfo_to_dict(text)
     except psycopg.Error as error:
         # Leave out the parser's message: it may quote the password.
         raise ValueError("is not a PostgreSQL address: check its % escapes") from error
-    if not named:
+    if not parts.get("dbname"):
         raise ValueError("must name the database after the last slash")
+    ports = str(parts.get("port") or "").split(",")
+    if not all(
+        port.isdigit() and 0 < int(port) < 65536 for port in filter(None, ports)
+    ):
+        raise ValueError("must have ports from 1 to 65535, or none")
     return text
 
 
 def _check_redis_url(text: str) -> str:
+    if "sentinel" in text.partition(":")[0] or "," in urlsplit(text).netloc:
+        raise ValueError(
+            "must be one address: put a virtual address or a proxy before several"
+            " brokers. Nothing is lost while the broker is away"
+        )
     if not text.startswith(("redis://", "rediss://", "unix:///")):
         raise ValueError("must start with redis://, rediss:// or unix:///")
+    _check_port(urlsplit(text))
     return text
 
 
@@ -102,6 +176,12 @@ def _check_base_path(text: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
         raise ValueError("must be an address, like https://api.example.com")
     return text.rstrip("/")
+
+
+def _check_agent_key(text: str) -> str:
+    if text:
+        bearer_tokens.read_token("cs", text)
+    return text
 
 
 def _parse_networks(text: Any) -> list[IPv4Network | IPv6Network]:
@@ -137,6 +217,20 @@ def _parse_modules(text: Any) -> list[str]:
         if not all(part.isidentifier() for part in name.split(".")):
             raise ValueError("must be modules like shop.effects, separated by commas")
     return names
+
+
+def _check_log_months(months: int) -> int:
+    if months != 0 and not 7 <= months <= 1200:
+        raise ValueError("must be 0, for ever, or from 7 to 1200 months")
+    return months
+
+
+def _check_text_days(days: int) -> int:
+    if days != 0 and not SHORTEST_TEXT_DAYS <= days <= 36500:
+        raise ValueError(
+            f"must be 0, for ever, or from {SHORTEST_TEXT_DAYS} to 36500 days"
+        )
+    return days
 
 
 def _check_webhook_secret(text: str) -> str:
@@ -190,6 +284,7 @@ Ports = Annotated[
     list[Annotated[int, Field(gt=0, lt=65536)]], NoDecode, BeforeValidator(_parse_names)
 ]
 Seconds = Annotated[int, Field(gt=0)]
+TextDays = Annotated[int, AfterValidator(_check_text_days)]
 
 
 class Counterseal(BaseSettings):
@@ -210,16 +305,30 @@ class Counterseal(BaseSettings):
     redis_url: Annotated[str, AfterValidator(_check_redis_url)] = Field(repr=False)
     state: Path = Field(default_factory=lambda: find_state_folder({}))
     allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(_parse_names)] = []
+    # One person does everything: see policies/solo.py.
+    solo: Annotated[bool, AfterValidator(_check_solo)] = False
 
     secret_key: Annotated[str, Field(min_length=50, repr=False)]
+    # Former ones: what they signed stays valid, and nothing new is signed by them.
+    secret_key_fallbacks: Annotated[
+        list[Annotated[str, Field(min_length=50)]],
+        NoDecode,
+        BeforeValidator(_parse_names),
+    ] = Field(default=[], repr=False)
     data_key: Key = Field(repr=False)  # encrypts blobs and results
+    data_keys_retired: Keys = Field(default=[], repr=False)  # they decrypt what is old
     tag_key: Key = Field(repr=False)  # redaction tags: equal values, equal tags
+    tag_keys_retired: Keys = Field(default=[], repr=False)  # ids by them still count
     # Ed25519 seeds: the key that signs grants, published next keys, and retired keys.
     grant_key: Key = Field(repr=False)
     grant_keys_next: Keys = Field(default=[], repr=False)
     grant_keys_retired: Keys = Field(default=[], repr=False)
     webhook_secret: Annotated[str, AfterValidator(_check_webhook_secret)] = Field(
         repr=False
+    )
+    # Of the agent for which a private gate is ready: see agents/ready_agent.py.
+    agent_key: Annotated[str, AfterValidator(_check_agent_key)] = Field(
+        default="", repr=False
     )
     # Private networks that calls to tools' services may reach, and those that webhooks
     # to agents may reach; the SSRF guard refuses all others.
@@ -276,8 +385,30 @@ class Counterseal(BaseSettings):
     # push service may ask about its messages.
     vapid_key: OptionalKey = Field(default=b"", repr=False)
     vapid_contact: Annotated[str, AfterValidator(_check_contact)] = ""
+    # Single sign-on by OpenID Connect: the provider, this installation's client there,
+    # and how the sign-in page calls it.
+    oidc_issuer: Annotated[str, AfterValidator(_check_issuer)] = ""
+    oidc_client_id: Annotated[str, AfterValidator(_check_client)] = Field(
+        default="", validate_default=True
+    )
+    oidc_client_secret: Annotated[str, AfterValidator(_check_client)] = Field(
+        default="", validate_default=True, repr=False
+    )
+    oidc_name: str = ""
+    oidc_scopes: Annotated[str, AfterValidator(_check_scopes)] = "openid email profile"
+    # The claim that lists a person's groups, and what each group means here.
+    oidc_groups_claim: str = "groups"
+    oidc_groups: Annotated[
+        dict[str, GroupAccess], NoDecode, BeforeValidator(parse_groups)
+    ] = {}
+    # Whether the provider sends checked addresses only, without saying so.
+    oidc_trust_email: bool = False
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    # Whether two people confirm each standby that took over, or only one that may have
+    # lost something: see journal/failover.py.
+    failover: Literal["confirm", "synchronous"] = "confirm"
 
     # How long a client may take to send a request's headers, and then its body.
     head_timeout: Seconds = 10
@@ -294,24 +425,44 @@ class Counterseal(BaseSettings):
     # Without a sweep or an effect for this long, readyz and the pages report it.
     standstill_seconds: Annotated[int, Field(ge=15)] = 40
 
-    # Retention, in days. The log is never pruned (at least 183 days are required).
+    # How long the log stays in the database before people may archive it: at least for
+    # 183 days, and 0 is for ever.
+    log_keep_months: Annotated[int, AfterValidator(_check_log_months)] = 0
+    # Retention, in days.
     keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # deliveries are tried for 3
     keep_keys_days: Annotated[int, Field(ge=97)] = 100  # a request waits at most 90
     keep_notices_days: Annotated[int, Field(ge=7)] = 90
     keep_deliveries_days: Annotated[int, Field(ge=7)] = 90
     keep_blobs_days: Annotated[int, Field(ge=0)] = 30  # of finished threads
     keep_results_days: Annotated[int, Field(ge=1)] = 183
+    # What people and agents wrote: 0 is for ever.
+    keep_files_days: TextDays = 183
+    keep_arguments_days: TextDays = 0
+    keep_questions_days: TextDays = 0
+    keep_notes_days: TextDays = 0
+    keep_log_texts_days: TextDays = 0
 
     agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
     agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
+    # The largest file of evidence.
+    evidence_file_mib: Annotated[int, Field(ge=1, le=8)] = 5
     # Questions and returns of people about one request, and questions of its agent.
     dialogue_rounds: Annotated[int, Field(gt=0, le=50)] = 5
     # Wrong passwords and keys from one address, for all accounts together.
     failures_per_minute: Annotated[int, Field(gt=0)] = 20
 
     @property
+    def evidence_file_bytes(self) -> int:
+        return self.evidence_file_mib * 1024 * 1024
+
+    @property
     def local(self) -> bool:
         return self.deployment == "local"
+
+    @property
+    def oidc_label(self) -> str:
+        """How pages call the identity provider; "" where there is none."""
+        return self.oidc_name or urlsplit(self.oidc_issuer).hostname or ""
 
     @property
     def exports_traces(self) -> bool:
@@ -358,23 +509,63 @@ def read_environment(environ: Mapping[str, str] = os.environ) -> Counterseal:
     *Raises* ImproperlyConfigured with one line for each wrong variable.
     """
     keys = find_state_folder(environ) / "keys"
+    private = is_private_folder(keys) and environ.get("DEPLOYMENT") != "local"
+    usable = keys.is_dir() and not private
     try:
-        return Counterseal(_secrets_dir=keys if keys.is_dir() else None)
+        return Counterseal(_secrets_dir=keys if usable else None)
     except ValidationError as error:
         # Leave out the value and the cause: both may contain a secret.
-        raise ImproperlyConfigured(describe_errors(error)) from None
+        lines = describe_errors(error)
+        if private and "required in production" in lines:
+            lines += (
+                f". The keys in {keys} are those of a private gate, which production"
+                f" reads once {PRIVATE_MARK} is removed from that folder"
+            )
+        raise ImproperlyConfigured(lines) from None
+
+
+@contextmanager
+def end_on_wrong_settings() -> Iterator[None]:
+    """End a process that another program starts, such as uvicorn or Celery, with the
+    lines that a command prints for settings that are missing or wrong."""
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        sys.stderr.write(f"counterseal: {error}\n")
+        raise SystemExit(1) from None
+
+
+def is_private_folder(keys: Path) -> bool:
+    """Whether `counterseal up` made this folder of keys: it also has the password of
+    the database that runs beside it."""
+    return (keys / PRIVATE_MARK).exists()
 
 
 def describe_errors(error: ValidationError) -> str:
-    """One line for each variable: its name and the rule it breaks."""
-    return "\n".join(
-        f"{str(fault['loc'][0]).upper()}: {_describe_rule(fault)}"
-        for fault in error.errors(include_input=False, include_url=False)
-    )
+    """One line for each variable: its name and the rule it breaks. All that are missing
+    are one line, and a wrong DEPLOYMENT is the only one: the others depend on it."""
+    faults = error.errors(include_input=False, include_url=False)
+    names = [str(fault["loc"][0]).upper() for fault in faults]
+    if "DEPLOYMENT" in names:
+        return (
+            "DEPLOYMENT: must be 'local' or 'production': leave it out for a gate of"
+            " this machine alone"
+        )
+    named = list(zip(names, faults, strict=True))
+    missing = [name for name, fault in named if fault["type"] == "missing"]
+    lines = [
+        f"{name}: {_describe_rule(fault)}"
+        for name, fault in named
+        if fault["type"] != "missing"
+    ]
+    if missing:
+        lines.append(
+            f"{', '.join(missing)}: required in production; see docs/operations.md,"
+            " section Settings. A gate of this machine alone needs DEPLOYMENT=local"
+        )
+    return "\n".join(lines)
 
 
 def _describe_rule(fault: Any) -> str:
-    if fault["type"] == "missing":
-        return "is required; see docs/operations.md, section Settings"
     text = str(fault["msg"])
     return text.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -66,6 +66,8 @@ def configure_logging(log_format: str, level: str) -> dict[str, Any]:
             # Our middleware logs each request, with ids and without the query.
             "uvicorn.access": {"handlers": [], "propagate": False},
             "django.request": {"level": "ERROR"},
+            # Who asks by an address of ours is often a load balancer: no error.
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
             # Each sweep would log four lines, several times a second.
             **{name: {"level": "WARNING"} for name in CHATTY_LOGGERS},
         },

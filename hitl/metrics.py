@@ -1,7 +1,8 @@
 """`GET /metrics`: the gate's figures for Prometheus, under a token of their own.
 
-The figures are counts and ages, read from the database by one query each time. They
-name queues, tools, tiers, statuses and kinds, and no person, agent, run or request.
+The figures are counts and ages, read from the database each time, and what all
+processes counted (hitl/measurements.py). They name queues, tools, tiers, statuses,
+kinds, routes and tasks, and no person, agent, run or request.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from django.views.decorators.http import require_safe
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from journal import restore_epochs
-from journal.errors import NotFound
 from journal.statements import Statement
 from reviews import standstills
 from reviews.choices import UNFINISHED
+
+from .health import probes
+from .measurements import list_measurements
 
 # Each column is a JSON list of rows: the labels, then the values. Every part reads a
 # small partial index, or what was settled within the last hour.
@@ -64,29 +68,58 @@ SELECT
 (SELECT json_agg(json_build_array(count)) FROM (
     SELECT count(*) FROM agents_delivery WHERE status = 'waiting') AS deliveries)
 """)  # noqa: S608 constants
+# The database hides the state of other users' connections.
+_CONNECTIONS = Statement("""
+SELECT coalesce(state, 'other'), count(*),
+       coalesce(extract(epoch FROM clock_timestamp() - min(xact_start)
+           FILTER (WHERE pid <> pg_backend_pid())), 0),
+       current_setting('max_connections')::int
+FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend'
+GROUP BY 1 ORDER BY 1
+""")
 
 
 @login_not_required
 @require_safe
 @never_cache
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """The figures in Prometheus' text format. Raises NotFound while no `METRICS_TOKEN`
+    """The figures in Prometheus' text format. 404 while no `METRICS_TOKEN`
     is set; another token gets 401."""
     token = settings.COUNTERSEAL.metrics_token
     if not token:
-        raise NotFound
+        return HttpResponse(status=404)
     sent = request.headers.get("Authorization", "")
     if not constant_time_compare(sent, f"Bearer {token}"):  # guard: metrics-token
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     registry = CollectorRegistry(auto_describe=False)
     registry.register(GateCollector())
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(
+        generate_latest(registry),
+        content_type=CONTENT_TYPE_LATEST,
+        headers={"Counterseal-Caller": "prometheus"},  # hitl.live.callers removes it
+    )
 
 
 class GateCollector(Collector):
     """Reads the figures when Prometheus asks."""
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
+        yield from list_measurements()
+        database = probes.describe_database()
+        yield from list_health(database)
+        if database == probes.OK:
+            yield from self.collect_rows()
+
+    def collect_rows(self) -> Iterator[GaugeMetricFamily]:
+        """What the database knows."""
+        yield from list_connections()
+        yield build_gauge(
+            "restore_unconfirmed",
+            "1 after a backup was put back, until two people confirm.",
+            [],
+            [[int(bool(restore_epochs.find_halt_reason()))]],
+        )
         pending, settled, executions, alarms, outbox, deliveries = (
             rows or [] for rows in _FIGURES.fetch_one()
         )
@@ -125,7 +158,6 @@ class GateCollector(Collector):
         yield build_gauge(
             "deliveries_waiting", "Webhooks not delivered yet.", [], deliveries
         )
-        yield from list_health()
 
 
 def list_settled(rows: Sequence[Sequence[Any]]) -> Iterator[GaugeMetricFamily]:
@@ -149,19 +181,49 @@ def list_settled(rows: Sequence[Sequence[Any]]) -> Iterator[GaugeMetricFamily]:
     )
 
 
-def list_health() -> Iterator[GaugeMetricFamily]:
+def list_connections() -> Iterator[GaugeMetricFamily]:
+    """The connections to the database, of all hosts and of everybody else."""
+    rows = _CONNECTIONS.fetch_all()
+    yield build_gauge(
+        "database_connections",
+        "Connections to this database, by state.",
+        ["state"],
+        ((state.replace(" ", "_"), count) for state, count, *_ in rows),
+    )
+    yield build_gauge(
+        "database_connections_limit",
+        "How many connections the database server accepts.",
+        [],
+        [[rows[0][3]]],
+    )
+    yield build_gauge(
+        "database_oldest_transaction_seconds",
+        "How long the oldest open transaction has been open.",
+        [],
+        [[max(oldest for _, _, oldest, _ in rows)]],
+    )
+
+
+def list_health(database: str) -> Iterator[GaugeMetricFamily]:
     """What `/readyz` says of workers, log and database, as figures: 0 is well."""
     known = standstills.known
     waiting = known.log.waiting if known.log else 0
+    yield build_gauge(
+        "degraded",
+        "1 for each check of /readyz that finds something wrong.",
+        ["check"],
+        (
+            [name, text != probes.OK]
+            for name, text in {
+                "database": database,
+                **probes.list_degradations(),
+            }.items()
+        ),
+    )
     for name, text, value in (
         ("effects_standstill_seconds", "No effect was claimed.", known.effects or 0),
         ("sweeps_late", "Sweeps that are late.", len(known.sweeps)),
         ("log_records_stalled", "Records a stalled log holds back.", waiting),
-        (
-            "restore_unconfirmed",
-            "1 after a backup was put back, until two people confirm.",
-            int(bool(restore_epochs.find_halt_reason())),
-        ),
     ):
         yield build_gauge(name, text, [], [[value]])
 

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import structlog
@@ -23,15 +23,18 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from agents.models import AgentKey
 from journal.errors import Conflict, DomainError
-from policies.models import Person
+from policies.models import Person, ProvisioningToken
 
-from . import problems, views
+from . import metrics, problems, views
+from .health import views as health
+from .measurements import EXCHANGE, Exchange
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,128}")
+UNKNOWN_ROUTE = "unknown"  # of all addresses that no pattern has
 log = structlog.get_logger("hitl.request")
 
 
@@ -56,6 +59,7 @@ class RequestContext:
         response["X-Request-Id"] = _find_own_request_id(request) or request_id
         if caller := _identify_caller(request, response):
             response["Counterseal-Caller"] = caller  # hitl.live.callers removes it
+        _name_route(request)
         log.info(
             "request",
             method=request.method,
@@ -64,6 +68,20 @@ class RequestContext:
             ms=round((time.monotonic() - start) * 1000, 1),
         )
         return response
+
+
+def _name_route(request: HttpRequest) -> None:
+    """Tell hitl.live.request_figures the pattern of the address, never the address.
+    Calls that a wait makes itself are part of the first one."""
+    exchange: Exchange | None = request.META.get(EXCHANGE)
+    if exchange is None or exchange.route:
+        return
+    if request.resolver_match is not None:
+        exchange.route = request.resolver_match.route
+    elif request.path in ProbesByAddress.VIEWS:
+        exchange.route = request.path[1:]
+    else:
+        exchange.route = UNKNOWN_ROUTE
 
 
 def _find_own_request_id(request: HttpRequest) -> str:
@@ -76,14 +94,16 @@ def _find_own_request_id(request: HttpRequest) -> str:
 
 def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:
     """The caller that a key, token or session identified: `agent:...`, `person:...`,
-    `nobody` if nobody was, or "" if the view did not check. Reads only what is already
-    loaded: a session that no view read stays unread."""
+    `provider:...`, `nobody` if nobody was, or "" if the view did not check. Reads only
+    what is already loaded: a session that no view read stays unread."""
     loaded = vars(request)
     caller = loaded.get("auth") or loaded.get("user")
     if isinstance(caller, SimpleLazyObject):
         caller = loaded.get("_cached_user")
     if isinstance(caller, AgentKey):
         return f"agent:{caller.agent.slug}"
+    if isinstance(caller, ProvisioningToken):
+        return f"provider:{caller.prefix}"
     if isinstance(caller, Person):
         return f"person:{caller.public_id}"
     refused = response.status_code == HTTPStatus.UNAUTHORIZED
@@ -137,6 +157,27 @@ class Boundary:
         if request.method not in SAFE and sender not in self.OWN:
             return views.refuse_cross_site(request)
         return None
+
+
+class ProbesByAddress:
+    """Answers probes and Prometheus before a middleware checks the host name.
+
+    A kubelet, a load balancer and Prometheus ask a process by its address, which
+    `ALLOWED_HOSTS` does not have. What these paths answer depends on no host name.
+    """
+
+    VIEWS: ClassVar = {
+        "/livez": health.livez,
+        "/readyz": health.readyz,
+        "/metrics": metrics.show_metrics,
+    }
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        answer = self.VIEWS.get(request.path, self.get_response)
+        return answer(request)
 
 
 def _find_form_problem(request: HttpRequest) -> str:
@@ -193,6 +234,9 @@ class DomainErrors:
     ) -> HttpResponse | None:
         if has_lost_lock(exception):
             exception = Conflict()
+        if problems.is_database_away(exception):
+            log.error("database.away", error=str(exception.__cause__ or exception))
+            return problems.render_unavailable(request)
         if not isinstance(exception, DomainError):
             return None
         log.info("refused", code=exception.code, detail=exception.detail)

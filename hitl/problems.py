@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -17,14 +18,26 @@ from django.urls import reverse
 from agents.adapters import authzen
 from desk.components.htmx import wants_partial
 from desk.forms import ArmForm
-from journal.errors import DatabaseRestored, DomainError, FieldError, SignedOut
+from desk.scim import answers as scim
+from journal.errors import (
+    DatabaseRestored,
+    DomainError,
+    FieldError,
+    SignedOut,
+    Unavailable,
+)
 
 ACCESS = "/access/"
-JSON_PATHS = ("/api/", ACCESS)
+JSON_PATHS = ("/api/", ACCESS, scim.SCIM)
 API_HINT = " See `errors` for details."  # for programs; a page shows the errors
 # Statuses after which the person can go on at the approval request.
 LEADING_BACK = {HTTPStatus.CONFLICT, HTTPStatus.GONE, HTTPStatus.UNPROCESSABLE_ENTITY}
 MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
+UNAVAILABLE_PAGE = (
+    "Counterseal cannot reach its database at the moment. Your change may not have been"
+    " recorded: check before you send it again."
+)
 # The headlines of the error page; another status has one that says little.
 HEADLINES: dict[int, str] = {
     HTTPStatus.FORBIDDEN: "You do not have permission",
@@ -33,6 +46,7 @@ HEADLINES: dict[int, str] = {
     HTTPStatus.GONE: "No longer possible",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Check your input",
     HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong on our side",
 }
 
 
@@ -61,10 +75,24 @@ def build_problem(
     return response
 
 
+def build_program_error(
+    path: str, status: int, code: str, detail: str, **facts: Any
+) -> JsonResponse:
+    """An error for a program that called this path, in the form of its protocol."""
+    if path.startswith(scim.SCIM):
+        response = scim.build_error(status, detail)
+        if "retry_after" in facts:
+            response["Retry-After"] = str(facts["retry_after"])
+        return response
+    return build_problem(status, code, detail, **facts)
+
+
 def render_refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
     """Render a domain error in the form that this request accepts."""
     if request.path.startswith(ACCESS):
         return _build_access_problem(error)
+    if request.path.startswith(scim.SCIM):
+        return scim.build_refusal(error)
     if request.path.startswith(JSON_PATHS):
         return build_problem(
             error.status, error.code, error.detail, errors=error.errors, **error.facts
@@ -72,6 +100,33 @@ def render_refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
     return render_error_page(
         request, error.status, error.code, error.detail, errors=error.errors
     )
+
+
+def is_database_away(error: BaseException | None) -> bool:
+    """Whether the database could not serve: it cannot be reached, goes down, is now a
+    standby, or its disk or its connections are used up (SQLSTATE classes 08 and 53,
+    57P01 to 57P05, and 25006)."""
+    if not isinstance(error, DatabaseError):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state is None:  # no server answered
+        return isinstance(error, OperationalError | InterfaceError)
+    return str(state).startswith(("08", "53", "57P", "25006"))
+
+
+def render_unavailable(request: HttpRequest) -> HttpResponse:
+    """503 while the database is away. What the call sent may have been recorded: the
+    connection can break after the commit."""
+    reference = getattr(request, "request_id", "")
+    if request.path.startswith(JSON_PATHS):
+        error = Unavailable(retry_after=RETRY_AFTER_S)
+        error.detail += f" Reference {reference}."
+        return render_refusal(request, error)
+    detail = f"{UNAVAILABLE_PAGE} Reference {reference}."
+    title = "Counterseal cannot answer at the moment"
+    response = render_error_page(request, 503, Unavailable.code, detail, title=title)
+    response["Retry-After"] = str(RETRY_AFTER_S)
+    return response
 
 
 def _build_access_problem(error: DomainError) -> JsonResponse:
@@ -127,7 +182,7 @@ def render_error_page(
         response["HX-Retarget"] = "#notice"
         response["HX-Reswap"] = "outerHTML"
     else:
-        template = "500.html" if status == 500 else "error.html"
+        template = "error.html" if known or status < 500 else "500.html"
         html = render_to_string(template, context, known)
         response = HttpResponse(html, status=status)
     response["Vary"] = "HX-Request"

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from celery.signals import worker_init
+from celery.signals import task_prerun, worker_init
 from django.db import close_old_connections, connections
 from structlog.stdlib import get_logger
 
+from journal import failover
 from reviews import recovery
 
 CHECK_INTERVAL_S = 5.0
@@ -35,7 +37,9 @@ def check_epoch() -> None:
     except Exception as error:  # one that escaped would end the watch
         log.warning("epoch.not_looked", error=type(error).__name__)
         return
-    if why:
+    if why == failover.WAITING:
+        log.warning("failover.waiting")
+    elif why:
         log.error("epoch.restored", why=why)
 
 
@@ -45,6 +49,24 @@ def check_epoch_at_start(**kwargs: Any) -> None:
     worker's children must not inherit it."""
     check_epoch()
     connections.close_all()
+
+
+class TaskChecks:
+    """Checks in a process of a worker, at most every `CHECK_INTERVAL_S` seconds, before
+    a task: a host that has no web process must find its note, too."""
+
+    checked_at: float | None = None
+
+    def check(self, **kwargs: Any) -> None:
+        now = time.monotonic()
+        if self.checked_at is None or now - self.checked_at > CHECK_INTERVAL_S:
+            self.checked_at = now
+            check_epoch()
+
+
+if failover.is_enabled():
+    _task_checks = TaskChecks()
+    task_prerun.connect(_task_checks.check)
 
 
 class PeriodicChecks:

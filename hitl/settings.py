@@ -19,12 +19,12 @@ BASE_DIR = environment.ROOT
 
 DEBUG = False
 SECRET_KEY = COUNTERSEAL.secret_key
+SECRET_KEY_FALLBACKS = COUNTERSEAL.secret_key_fallbacks
 ALLOWED_HOSTS = [COUNTERSEAL.hostname, *COUNTERSEAL.allowed_hosts]
 if COUNTERSEAL.loopback:
     ALLOWED_HOSTS += ["localhost", environment.LOOPBACK, "[::1]"]
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -36,7 +36,6 @@ INSTALLED_APPS = [
     "django_htmx",
     # The loader is named in TEMPLATES; the app that would patch it in is not needed.
     "template_partials.apps.SimpleAppConfig",
-    "ninja",
     "journal.apps.JournalConfig",
     "policies.apps.PoliciesConfig",
     "reviews.apps.ReviewsConfig",
@@ -50,6 +49,7 @@ if COUNTERSEAL.local and find_spec("demo"):
 # A program's call of the API passes those of hitl.page_middleware. Checks of Django and
 # of axes look for theirs by name; neither does anything at a view of the API.
 MIDDLEWARE = [
+    "hitl.forwarding.ProxyHeaders",  # above what redirects to https
     "django.middleware.security.SecurityMiddleware",
     # Above what compresses pages: it has compressed the static files already.
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -59,6 +59,8 @@ MIDDLEWARE = [
     "hitl.middleware.ContentPolicy",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "hitl.middleware.Boundary",
+    # Before what reads a session or checks the host name.
+    "hitl.middleware.ProbesByAddress",
     "hitl.page_middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -102,6 +104,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "desk.components.frame.desk",
+                "hitl.health.summary.add_summary",
             ],
         },
     }
@@ -136,7 +139,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2 if COUNTERSEAL.local else 30
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2  # after SIGQUIT
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
@@ -167,6 +170,8 @@ AUTH_USER_MODEL = "policies.Person"
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password check
     "django.contrib.auth.backends.ModelBackend",
+    "policies.second_factors.CodeBackend",
+    "policies.passkeys.PasskeyBackend",
     "guardian.backends.ObjectPermissionBackend",
 ]
 ANONYMOUS_USER_NAME = None
@@ -228,18 +233,23 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = COUNTERSEAL.https
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # load balancers use http
+# Load balancers and Prometheus ask a process by http.
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if COUNTERSEAL.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = COUNTERSEAL.https
 SECURE_HSTS_PRELOAD = COUNTERSEAL.https
 
-# hitl/live/buffering.py refuses a body over 1 MiB with `too_large` before Django sees
-# it. Django's own limit is higher, so that it never answers first.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+# hitl/live/buffering.py refuses a larger body with `too_large` before Django sees it.
+# Django's own limit is higher, so that it never answers first.
+DATA_UPLOAD_MAX_MEMORY_SIZE = COUNTERSEAL.evidence_file_bytes + 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 STATIC_URL = "/static/"
-STATIC_ROOT = COUNTERSEAL.state / "static"
+STATIC_ROOT = (
+    environment.COLLECTED
+    if environment.COLLECTED.is_dir()
+    else COUNTERSEAL.state / "static"
+)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},

@@ -15,6 +15,7 @@ MACHINES = (
     reviews.execution,
     reviews.alarm,
     reviews.repair,
+    reviews.question,
     agents.thread,
     agents.delivery,
     versions.machine,

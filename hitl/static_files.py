@@ -1,5 +1,5 @@
 """The static files that the web processes of a host serve: hashed and compressed, in
-`STATE/static`."""
+`STATE/static`, or in the image."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import django
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
+from .environment import COLLECTED
+
 
 def collect_static_files(state: Path) -> None:
     """Collect the files, only if a source or Django itself changed: it takes longer
     than the rest of a second start. Processes that start together collect them
-    once."""
+    once. An image has them already."""
+    if COLLECTED.is_dir():
+        return
     state.mkdir(parents=True, exist_ok=True)
     stamp = state / "static.stamp"
     with (state / "static.lock").open("w") as lock:

@@ -17,6 +17,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from agents import setting_changes
 from assurance import insertion, library, second_reviews
 from assurance.datasets import consent, files
 from desk.log import exports, search_entries
@@ -24,16 +25,19 @@ from journal import dispatch, failpoints, outbox, restore_epochs, sweeps, transa
 from journal.errors import AlreadyDecided, Conflict, DatabaseRestored, NotFound
 from journal.models import OutboxMessage
 from notifications import delivery, plan
-from reviews import canary_verdicts, deadlines, recovery, retention
+from reviews import canary_verdicts, deadlines, recovery, retention, text_removal
+from reviews.administration import authority
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
 from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
+from reviews.evidence import retention as evidence_retention
 from reviews.executions import reconcile, repairs, run
 from reviews.grants import sequence
 from reviews.holds import rows
 from reviews.models import Stop
+from reviews.questions import questions
 from reviews.requests import proposals
 from reviews.stops import incidents, scope
 from stats import alerts, rollups
@@ -170,9 +174,12 @@ def close_recall_windows() -> int:
 
 @shared_task
 def expire_due() -> int:
-    """Expire requests that nobody decided in time. Returns how many."""
+    """Expire requests that nobody decided in time, and questions that nobody answered.
+    Returns how many."""
     with suppress(DatabaseRestored):
-        return _repeat_in_chunks(deadlines.expire_chunk)
+        return _repeat_in_chunks(deadlines.expire_chunk) + _repeat_in_chunks(
+            questions.expire_chunk
+        )
     return 0
 
 
@@ -254,9 +261,15 @@ def drop_old_exports() -> int:
 
 @shared_task
 def lapse_unanswered() -> int:
-    """End the datasets, and the changes of the library of defects, that no second
-    administrator answered in time. Returns how many."""
-    return consent.lapse_datasets() + library.lapse_changes()
+    """End the datasets, and the changes of the library of defects, of people's
+    authority and of agents' settings, that no second administrator answered in time.
+    Returns how many."""
+    return (
+        consent.lapse_datasets()
+        + library.lapse_changes()
+        + authority.lapse_changes()
+        + setting_changes.lapse_changes()
+    )
 
 
 @shared_task
@@ -278,6 +291,7 @@ def _enforce_once(stop_id: str, horizon: int) -> bool:
     stop = Stop.objects.get(pk=stop_id)
     due = scope.list_proposals_to_withdraw(stop)
     sweeps.run_each(lambda pk: _withdraw_or_revoke(pk, stop), due, must_repeat=True)
+    _repeat_in_chunks(lambda: questions.withdraw_stopped(stop))
     failpoints.point("stop_enforced", stop_id)
     return over
 
@@ -327,14 +341,19 @@ def enter_searched() -> int:
 
 @shared_task
 def prune() -> int:
-    """Delete old notices and sessions, and erase old results. Returns how many."""
+    """Delete old notices, sessions and files that nobody named, erase old results and
+    files, and remove old texts. Returns how many."""
     gone = retention.delete_old_notices()
     gone += sweeps.delete_in_chunks(
         retention.delete_expired_sessions, whole=retention.CHUNK
     )
-    return gone + sweeps.delete_in_chunks(
-        retention.erase_results, whole=retention.CHUNK
-    )
+    for step in (
+        evidence_retention.delete_unused_files,
+        evidence_retention.erase_files,
+    ):
+        gone += sweeps.delete_in_chunks(step, whole=evidence_retention.CHUNK)
+    gone += sweeps.delete_in_chunks(retention.erase_results, whole=retention.CHUNK)
+    return gone + text_removal.remove_old_texts()
 
 
 @shared_task

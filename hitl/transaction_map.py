@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
+from hitl import reencryption  # noqa: F401  # importing registers its operations
 from journal.operations import OPERATIONS, Operation
 
 PACKAGES = (

@@ -1,107 +1,27 @@
-"""Health checks, and the error views that Django and its middleware call."""
+"""The error views that Django and its middleware call."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-import redis
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import (
     BadRequest,
+    DisallowedHost,
     RequestDataTooBig,
     SuspiciousOperation,
     TooManyFieldsSent,
     TooManyFilesSent,
 )
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.urls import Resolver404, resolve
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from structlog.stdlib import get_logger
 
-from journal import restore_epochs
-from reviews import standstills
+from . import problems
 
-from . import connections, disk, problems
-
-
-@login_not_required
-@require_safe
-@never_cache
-def livez(request: HttpRequest) -> HttpResponse:
-    """Whether this process answers. Ignores the database and the broker, so that an
-    outage of either does not get every web process killed."""
-    return JsonResponse({"status": "ok"})
-
-
-@login_not_required
-@require_safe
-@never_cache
-def readyz(request: HttpRequest) -> HttpResponse:
-    """Whether this process can do its work: 200, or 503 and what is missing."""
-    services = {
-        "database": _describe_database(),
-        "disk": disk.describe_disk(),
-        "broker": _describe_broker(),
-    }
-    ready = all(text == "ok" for text in services.values())
-    worker = {
-        "effects": _describe_effects(),
-        "sweeps": _describe_sweeps(),
-        "log": _describe_log(),
-    }
-    body = {"status": "ok" if ready else "unavailable", **services, **worker}
-    # Still 200: the pages work, and they tell people what to do.
-    if ready and any(text != "ok" for text in worker.values()):
-        body["status"] = "standstill"
-    if ready and restore_epochs.find_halt_reason():
-        body["status"] = "restored"
-    return JsonResponse(body, status=200 if ready else 503)
-
-
-def _describe_database() -> str:
-    try:
-        executor = MigrationExecutor(connection)
-        unapplied = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
-        return "unreachable"
-    return "migrations are not applied" if unapplied else "ok"
-
-
-def _describe_broker() -> str:
-    client = redis.Redis.from_url(
-        settings.COUNTERSEAL.redis_url,
-        socket_connect_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
-        socket_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
-    )
-    try:
-        client.ping()
-    except redis.RedisError:
-        return "unreachable"
-    finally:
-        client.close()
-    return "ok"
-
-
-def _describe_effects() -> str:
-    seconds = standstills.known.effects
-    return f"none was claimed for {seconds:.0f} s" if seconds else "ok"
-
-
-def _describe_sweeps() -> str:
-    late = standstills.known.sweeps
-    return f"late: {', '.join(late)}" if late else "ok"
-
-
-def _describe_log() -> str:
-    """The session that holds the log back is not named: anybody may read this."""
-    delay = standstills.known.log
-    if delay is None:
-        return "ok"
-    return f"stalled for {delay.seconds:.0f} s: {delay.waiting} records wait"
+log = get_logger(__name__)
 
 
 def locked_out(
@@ -124,6 +44,18 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 for a form whose token is missing or of another session, usually because the
     person signed out or signed in again."""
     signed_in = request.user.is_authenticated
+    if reason.startswith(("Origin checking failed", "Referer checking failed")):
+        origin = request.headers.get("Origin") or request.headers.get("Referer", "")
+        seen = f"{request.scheme}://{request.get_host()}"
+        detail = (
+            f"The browser sent this form from {origin}, and the proxy in front of"
+            f" Counterseal says that the address is {seen}. Nothing was recorded. Open"
+            f" {settings.COUNTERSEAL.base_url}. If you did, the proxy must send the"
+            " header Host as the browser sent it, with its port."
+        )
+        return _render_error(
+            request, 403, "session", detail, title="This page has another address"
+        )
     detail = (
         "This form does not belong to your current session. Nothing was recorded. Open "
         "the page again and try again."
@@ -152,8 +84,23 @@ class UnreadableForm(SuspiciousOperation):
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400 for a request that Django could not read, with the cause."""
+    if isinstance(exception, DisallowedHost):
+        return _refuse_host(request)
     detail = f"{_describe_unreadable(request, exception)} Nothing was done."
     return _render_error(request, 400, "bad_request", detail)
+
+
+def _refuse_host(request: HttpRequest) -> HttpResponse:
+    """400 in one line, and one line in the log: who asks a process by its address is
+    often a load balancer, which reads no page."""
+    host = str(request.META.get("HTTP_HOST", ""))
+    if not hasattr(request, "request_id"):  # refused above what logs each request
+        log.info("host.unknown", host=host, path=request.path)
+    detail = (
+        f"This gate answers at {settings.COUNTERSEAL.base_url}. By another address it"
+        " answers /livez, /readyz and /metrics alone.\n"
+    )
+    return HttpResponse(detail, status=400, content_type="text/plain; charset=utf-8")
 
 
 def _describe_unreadable(request: HttpRequest, exception: Exception) -> str:
@@ -205,13 +152,18 @@ def refuse_method(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         f"{request.method} is not allowed here. Nothing was done. "
         f"{f'Use {allowed}.' if allowed else ''}"
     ).strip()
-    answer = problems.build_problem(405, "method_not_allowed", detail)
+    answer = problems.build_program_error(
+        request.path, 405, "method_not_allowed", detail
+    )
     answer["Allow"] = allowed
     return answer
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 for an error of ours. The reference is the request id in the log."""
+    """500 for an error of ours; 503 while the database is away, which a middleware may
+    notice, too. The reference is the request id in the log."""
+    if problems.is_database_away(sys.exc_info()[1]):
+        return problems.render_unavailable(request)
     reference = getattr(request, "request_id", "")
     detail = (
         "Something failed on our side. Your change may not have been recorded: check "
@@ -224,5 +176,5 @@ def _render_error(
     request: HttpRequest, status: int, code: str, detail: str, **page: Any
 ) -> HttpResponse:
     if request.path.startswith(problems.JSON_PATHS):
-        return problems.build_problem(status, code, detail)
+        return problems.build_program_error(request.path, status, code, detail)
     return problems.render_error_page(request, status, code, detail, **page)

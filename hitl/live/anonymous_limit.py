@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from .buffering import Scope
+from .callers import METRICS, find_bearer_key
 from .shared_counts import OwnCounts, Place, take_place
 
 AT_ONCE = 1  # anonymous calls in Django at a time
-# Health checks. Each has a limit of its own.
-HEALTH_PATHS = ("/livez", "/readyz")
+# A load balancer, a kubelet and Prometheus are no strangers: each of these paths has a
+# share of its own.
+HEALTH_PATHS = ("/livez", "/readyz", METRICS)
 MOST_WAITING = 200  # calls of one address
 MINUTE_S = 60.0
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -101,4 +103,5 @@ class AnonymousLimits:
 
 def is_access_attempt(scope: Scope) -> bool:
     """Whether this call could be an attempt to authenticate by password or key."""
-    return scope["method"] not in SAFE_METHODS
+    # guard: keys-by-get
+    return scope["method"] not in SAFE_METHODS or bool(find_bearer_key(scope))

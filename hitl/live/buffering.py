@@ -18,7 +18,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 
 from hitl.middleware import Boundary, ContentPolicy, GetResponse, RequestContext
-from hitl.problems import build_problem
+from hitl.problems import build_program_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -28,6 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 BODY_LIMIT = 1024 * 1024  # a larger body is refused as `too_large`
+FILES = "/api/v1/evidence"  # where a body is a file, which has a limit of its own
 # Bytes of all buffered bodies and of one caller's; SMALL_BODY of each body is free.
 ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
 MEMORY_RETRY_AFTER_S = 1
@@ -141,7 +142,7 @@ async def read_body(
     *Raises* ClientDisconnected.
     """
     declared = dict(scope["headers"]).get(b"content-length", b"0")
-    if declared.isdigit() and int(declared) > BODY_LIMIT:
+    if declared.isdigit() and int(declared) > _find_limit(scope):
         return _refuse_large_body(scope)
     try:
         async with asyncio.timeout(settings.COUNTERSEAL.body_timeout):
@@ -160,7 +161,7 @@ async def _collect_body(
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
         body += message.get("body", b"")
-        if len(body) > BODY_LIMIT:
+        if len(body) > _find_limit(scope):
             return _refuse_large_body(scope)
         if share is not None and not share.fits(len(body)):
             return _refuse_without_memory(scope)
@@ -168,8 +169,15 @@ async def _collect_body(
             return bytes(body)
 
 
+def _find_limit(scope: Scope) -> int:
+    if scope["path"] == FILES:
+        return settings.COUNTERSEAL.evidence_file_bytes
+    return BODY_LIMIT
+
+
 def _refuse_large_body(scope: Scope) -> BufferedResponse:
-    detail = "The body is too large. Nothing was stored. Shorten it."
+    most = f"{_find_limit(scope) // BODY_LIMIT} MiB"
+    detail = f"The body is larger than {most}. Nothing was stored. Shorten it."
     return _close_connection(build_refusal(scope, 413, "too_large", detail))
 
 
@@ -191,7 +199,8 @@ def build_refusal(
     """Problem details for a request that Django never sees, with the headers and the
     log line of an answer from Django."""
     response = _add_django_headers(
-        _build_request(scope), build_problem(status, code, detail, **facts)
+        _build_request(scope),
+        build_program_error(scope["path"], status, code, detail, **facts),
     )
     headers = [(k.lower().encode(), v.encode()) for k, v in response.items()]
     return BufferedResponse(status, tuple(headers), b"").with_body(response.content)

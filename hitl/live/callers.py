@@ -15,11 +15,15 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from django.conf import settings
 from django.http import parse_cookie
 
+from desk.scim.answers import SCIM
+
 from .buffering import App, Message, Receive, Scope, Send
 
 API = "/api/v1/"
 ACCESS = "/access/v1/"  # AuthZEN
-KEYED = (API, ACCESS)  # where callers may identify themselves by a key or a token
+METRICS = "/metrics"
+# Where callers may identify themselves by a key or a token.
+KEYED = (API, ACCESS, METRICS, SCIM)
 HEADER = b"counterseal-caller"  # set by hitl.middleware; removed before sending
 NOBODY = "nobody"
 # Keys in the scope: whether a caller was accepted; whether the server failed.
@@ -91,15 +95,20 @@ def format_client_address(scope: Scope) -> str:
     return f"address:{address}"
 
 
+def find_bearer_key(scope: Scope) -> bytes:
+    """The Authorization header, where a key or a token may be; empty elsewhere."""
+    if not scope["path"].startswith(KEYED):
+        return b""
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    return headers.get(b"authorization", b"")
+
+
 def _hash_credential(scope: Scope) -> bytes:
     """A digest of the call's key, token or session; empty if it carries none. Two
     spellings of one credential have two digests, which both map to the same caller."""
-    headers = dict(scope["headers"])
-    given = (
-        headers.get(b"authorization", b"") if scope["path"].startswith(KEYED) else b""
-    )
-    if given:
+    if given := find_bearer_key(scope):
         return sha256(b"authorization " + given).digest()
+    headers = dict(scope["headers"])
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))
     session = cookies.get(settings.SESSION_COOKIE_NAME, "")
     return sha256(b"session " + session.encode()).digest() if session else b""

@@ -31,6 +31,7 @@ from .callers import format_client_address
 from .listen import Hub
 from .long_poll import RETRY_AFTER_S, drop_ambiguous_headers
 from .page_updates import OpenPage, PageUpdates
+from .request_figures import mark_waiting
 from .shared_counts import OwnCounts, Place, take_place
 
 PATH = "/events/"
@@ -110,6 +111,7 @@ class OpenStream:
 
     async def run(self, answer: BufferedResponse) -> None:
         """Send the first message and then updates, until the stream ends."""
+        mark_waiting(self.scope)
         headers = list(answer.without(HEADER).without(b"content-length").headers)
         head = {"type": "http.response.start", "status": 200, "headers": headers}
         await self.send(head)

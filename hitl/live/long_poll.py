@@ -1,8 +1,8 @@
 """Long polling without holding a thread or a database connection.
 
 A view that has no final answer yet answers at once, with the header
-`Counterseal-Wait: <proposal id>;<messages>`. This module keeps the client waiting on
-the event loop alone until the hub reports a change of that proposal; then it asks the
+`Counterseal-Wait: <id>;<messages>`. This module keeps the client waiting on the event
+loop alone until the hub reports a change of that proposal or question; then it asks the
 view again.
 """
 
@@ -13,6 +13,8 @@ import contextlib
 import re
 from typing import Any
 from urllib.parse import parse_qs, quote
+
+from journal import ids
 
 from .buffering import (
     App,
@@ -28,6 +30,7 @@ from .buffering import (
 )
 from .callers import API, KnownCallers
 from .listen import Hub, Subscription
+from .request_figures import mark_waiting
 from .shared_counts import OwnCounts, Place, take_place
 
 HEADER = b"counterseal-wait"
@@ -101,6 +104,7 @@ class LongPoll:
             await place.move(_name_waits(self.callers.key_of(scope)))
             if not place.fits:
                 return answer
+            mark_waiting(scope)
             gone = asyncio.ensure_future(receive())  # the body is read: disconnect
             try:
                 return await self._settle(scope, answer, subscription, gone, end)
@@ -122,10 +126,10 @@ class LongPoll:
         the client gets the last answer it was entitled to.
         """
         waits = answer.header(HEADER)
-        proposal = waits.partition(";")[0]
-        subscription.narrow(proposal)
+        subject = waits.partition(";")[0]
+        subscription.narrow(subject)
         while await self._news(subscription, gone, end):
-            newer = await call_app(self.app, build_recheck(scope, proposal), b"")
+            newer = await call_app(self.app, build_recheck(scope, subject), b"")
             if newer.status != 200:
                 break
             answer = answer.with_body(newer.body)
@@ -169,9 +173,11 @@ def parse_wait_seconds(scope: Scope) -> int:
     return seconds if seconds <= MAX_WAIT_S else 0
 
 
-def build_recheck(scope: Scope, proposal: str) -> Scope:
-    """The request for the proposal's current state, with the client's credentials."""
-    path = f"{API}proposals/{proposal}"
+def build_recheck(scope: Scope, subject: str) -> Scope:
+    """The request for the current state of a proposal or a question, with the client's
+    credentials."""
+    kind = "questions" if ids.is_id(subject, "q") else "proposals"
+    path = f"{API}{kind}/{subject}"
     passed_on = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
     return {
         **scope,

@@ -36,11 +36,13 @@ log = structlog.get_logger(__name__)
 
 @dataclass(eq=False)
 class OpenPage:
-    """One open page: the state it knows, and the newest event for it."""
+    """One open page: the state it knows, and the newest event for it. What changes
+    while an event waits to be sent belongs to the next one."""
 
     viewer: Viewer | None = None  # until the view has identified the viewer
     known_state: dict[str, Any] = field(default_factory=dict)
-    changed: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)  # in no event yet
+    announced: set[str] = field(default_factory=set)  # in the event that waits
     heard: set[str] = field(default_factory=set)  # before the viewer was known
     missed: bool = False
     event: bytes = b""
@@ -70,14 +72,16 @@ class OpenPage:
         if state == self.known_state and not self.changed:
             return
         self.known_state = state
-        message = subscription.build_message(self.viewer, news, self.changed)
+        self.announced |= self.changed
+        self.changed = set()
+        message = subscription.build_message(self.viewer, news, self.announced)
         self.event = subscription.format_event(message, number).encode()
         self.wake()
 
     def take(self) -> bytes:
         """The event to send now, or empty bytes; nothing is sent twice."""
         event, self.event = self.event, b""
-        self.changed.clear()
+        self.announced = set()
         return event
 
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from .anonymous_limit import AnonymousLimits, Turns, is_access_attempt
+from .anonymous_limit import (
+    SAFE_METHODS,
+    AnonymousLimits,
+    Turns,
+    is_access_attempt,
+)
 from .buffering import (
     App,
     BufferedResponse,
@@ -96,7 +101,7 @@ class CallerLimit:
                 await _refuse_anonymous(scope).send(send)
                 return
             await self.app(scope, receive, send)
-            attempt.lasts = not (scope.get(ANSWERED) or scope.get(BROKEN))
+            attempt.lasts = has_failed(scope)
 
     async def _in_line(
         self, caller: str, scope: Scope, receive: Receive, send: Send
@@ -151,6 +156,14 @@ def _refuse_anonymous(scope: Scope) -> BufferedResponse:
         "Nothing was done. Try again in a minute."
     )
     return build_refusal(scope, 429, "too_many", detail, retry_after=STRANGERS_BACK_S)
+
+
+def has_failed(scope: Scope) -> bool:
+    """Whether the answered attempt let nobody in. A call that only reads fails when its
+    key is refused: one that was redirected to TLS was not tried."""
+    if scope["method"] in SAFE_METHODS:
+        return scope.get(ANSWERED) is False
+    return not (scope.get(ANSWERED) or scope.get(BROKEN))
 
 
 def is_proposal(scope: Scope) -> bool:

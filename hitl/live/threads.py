@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from hitl.measurements import EXCHANGE
+
 from .buffering import BufferedResponse, Header, Receive, Scope, Send
 
 Environ = dict[str, Any]
@@ -113,6 +115,7 @@ def build_environ(scope: Scope, body: bytes) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
+        EXCHANGE: scope.get(EXCHANGE),
     }
     if client := scope.get("client"):
         environ["REMOTE_ADDR"] = client[0]

@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,21 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 
 from hitl import checks
+from hitl.child_processes import call_in_child
 from hitl.environment import LOOPBACK, MOST_WEB_PROCESSES, ROOT
 from hitl.static_files import collect_static_files
 
-from . import defaults, keys, postgres, preflight, valkey
+from . import (
+    defaults,
+    gate_file,
+    keys,
+    postgres,
+    preflight,
+    valkey,
+)
 from .layout import InstallationError, Layout, create_run_folder
 from .process import Child, Program
 from .supervisor import StartInterrupted, SupervisedService, Supervisor
@@ -89,7 +97,7 @@ def build_worker_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """One Celery worker with an embedded beat, so that there is exactly one beat.
 
     SIGQUIT stops it: running tasks get `worker_soft_shutdown_timeout`, then their
-    messages return to the broker. SIGTERM would wait for the tasks without limit. If
+    messages return to the broker. SIGTERM would wait longer for the tasks. If
     the supervisor is killed, the broker dies too; a worker that then tried to return
     messages would never end, so it gets SIGKILL.
     """
@@ -151,6 +159,9 @@ OTHERS_STOP_S = 0.3
 POSTGRES_STOP_S = 1.4
 
 PrintLine = Callable[[str], None]
+# Creates what a gate begins with, in a migrated database. Returns the lines that say
+# how people get in, and those of a first call: none where no agent is ready for it.
+PrepareGate = Callable[[Layout, bool], tuple[Sequence[str], Sequence[str]]]
 
 
 @dataclass
@@ -161,8 +172,11 @@ class Installation:
     environ: MutableMapping[str, str]
     say: PrintLine
     demo: bool
+    prepare: PrepareGate
     supervisor: Supervisor = field(init=False)
     webs: list[WebProcess] = field(init=False)
+    way_in: Sequence[str] = ()
+    first_call: Sequence[str] = ()
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -179,18 +193,26 @@ class Installation:
         self._look_first(patient=patient)
         self._database()
         self._broker()
+        # The supervisor lives on: it would keep what the migrations leave in memory.
+        self.way_in, self.first_call = call_in_child(self._fill_database)
+        self._processes()
+
+    def _fill_database(self) -> tuple[Sequence[str], Sequence[str]]:
         with self._step("migrations and files"):
             _run_command("migrate", interactive=False)
             collect_static_files(self.here.state)
-        if self.demo:
-            with self._step("demo data"):
+        if self.demo and self.environ.get("HISTORY") != "0":
+            with self._step("thirty days of history"):
+                _run_command("write_demo_history")
+        with self._step("demo data" if self.demo else "policy and people"):
+            if self.demo:
                 _run_command("seed_demo")
-        connections.close_all()
-        self._processes()
+            return self.prepare(self.here, self.demo)
 
     def _look_first(self, *, patient: bool) -> None:
         preflight.check_disk(self.here)
         host = self.environ.get("HOST", LOOPBACK)
+        preflight.check_solo(host, demo=self.demo)
         ports = [("PORT", host)] + [("STORE_PORT", LOOPBACK)] * self.demo
         for name, address in ports:
             port = int(self.environ[name])
@@ -278,9 +300,10 @@ class Installation:
         yield
         self.say(f"  {name:<24}{time.monotonic() - start:5.1f} s")
 
-    def welcome(self) -> None:
-        """Print the address, and one login for each role."""
+    def announce(self) -> None:
+        """Print the address, how people get in, and the first call."""
         took = time.monotonic() - self.began
+        self._write_gate_file()
         self.say(
             f"\nCounterseal is running at {self.environ['BASE_URL']}  ({took:.1f} s)"
         )
@@ -289,7 +312,24 @@ class Installation:
         if "store" in self.supervisor.services:
             address = f"http://{LOOPBACK}:{self.environ['STORE_PORT']}"
             self.say(f"The demo store and its ledger are at {address}")
+        for line in [*self.way_in, "", *self.first_call, ""]:
+            self.say(line)
         self.say(f"Logs are in {self.here.logs}. Press Ctrl-C to stop.")
+
+    @property
+    def credentials(self) -> tuple[str, str]:
+        """The address of the gate, and the key of its ready agent."""
+        return self.environ["BASE_URL"], settings.COUNTERSEAL.agent_key
+
+    def _write_gate_file(self) -> None:
+        if not self.first_call:
+            return
+        try:
+            gate_file.write_gate_file(*self.credentials)
+        except OSError as error:
+            self.say(
+                f"  warning: {error}: programs do not find this gate by themselves"
+            )
 
 
 # Ignore the environment's proxy: this opener only reaches our own loopback address.
@@ -297,7 +337,11 @@ DIRECT_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def run_installation(
-    environ: MutableMapping[str, str], say: PrintLine, *, demo: bool
+    environ: MutableMapping[str, str],
+    say: PrintLine,
+    *,
+    demo: bool,
+    prepare: PrepareGate,
 ) -> None:
     """Start everything, with the store and its agent for the `demo`, keep it running
     until SIGTERM or Ctrl-C, then stop it in order.
@@ -306,21 +350,23 @@ def run_installation(
     """
     here = defaults.fill_environment(environ)
     with preflight.lock_state(here) as unclean:
-        installation = Installation(here, environ, say, demo)
+        installation = Installation(here, environ, say, demo, prepare)
         supervisor = installation.supervisor
         supervisor.listen_for_stop()
         say(f"Starting Counterseal in {here.state}")
         try:
             with _report_full_disk():
                 installation.start(patient=unclean)
-            defaults.remember_port(here, environ["PORT"])
-            installation.welcome()
+            solo = settings.COUNTERSEAL.solo
+            defaults.remember_run(here, environ["PORT"], solo=solo)
+            installation.announce()
             supervisor.keep()
         except StartInterrupted:
             pass
         finally:
             start = time.monotonic()
-            here.port_file.unlink(missing_ok=True)
+            defaults.forget_run(here)
+            gate_file.remove_gate_file(*installation.credentials)
             supervisor.stop(STOP_ORDER)
             say(f"Stopped in {time.monotonic() - start:.1f} s")
 
@@ -351,7 +397,7 @@ def _read_logins(here: Layout) -> dict[str, dict[str, str]]:
     if not file.exists():
         return {}
     logins: dict[str, dict[str, str]] = json.loads(file.read_text())["logins"]
-    return {role: login for role, login in logins.items() if not role[-1].isdigit()}
+    return logins
 
 
 def _read_last_line(log: Any) -> str:

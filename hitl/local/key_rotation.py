@@ -27,7 +27,7 @@ def sign(folder: Path) -> None:
     (signs,), waiting = _read_keys(folder, SIGNS), _read_keys(folder, NEXT)
     if not waiting:
         raise InstallationError(
-            "no new key is published: run `rotate_grant_key publish` first"
+            "no new key is published: run `counterseal keys rotate-grant publish` first"
         )
     if waiting[0] != signs:  # if equal, the last run ended before its last line
         retired = dict.fromkeys([signs, *_read_keys(folder, RETIRED)])

@@ -7,8 +7,11 @@ import base64
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from journal import bearer_tokens
 
 from .layout import InstallationError
 
@@ -25,24 +28,44 @@ MAKERS: dict[str, Callable[[], str]] = {
     "grant_key": generate_key,
     "webhook_secret": lambda: f"whsec_{generate_key()}",
     "database_password": lambda: secrets.token_urlsafe(24),
+    "agent_key": lambda: bearer_tokens.create_token("cs").text,
 }
 
 
 def ensure_keys(folder: Path) -> None:
-    """Create the missing keys, each with mode 0600 from the first byte.
+    """Create the missing keys, and say on standard error where they are.
+
+    *Raises* InstallationError.
+    """
+    if create_keys(folder):
+        sys.stderr.write(
+            f"counterseal: wrote new keys to {folder}; keep them: what they"
+            " encrypt is lost without them\n"
+        )
+
+
+def create_keys(folder: Path) -> list[str]:
+    """Create the missing keys, each with mode 0600 from the first byte. Return their
+    names.
 
     *Raises* InstallationError.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name, make in MAKERS.items():
-            if not (folder / name).exists():
-                _write_key(folder / name, make())
+        missing = [name for name in MAKERS if not (folder / name).exists()]
+        for name in missing:
+            _write_key(folder / name, MAKERS[name]())
+        return missing
     except OSError as error:
         raise InstallationError(
             f"STATE: keys cannot be written to {folder} ({error.strerror}): free "
             "some space or change its owner, or set STATE to a folder that you own"
         ) from error
+
+
+def make_passing_keys() -> dict[str, str]:
+    """Keys for a process that asks no database: they are never written."""
+    return {name: make() for name, make in MAKERS.items()}
 
 
 def read_key(folder: Path, name: str) -> str:

@@ -58,6 +58,16 @@ class Layout:
         return self.state / "port"
 
     @property
+    def solo_file(self) -> Path:
+        """The user name and password of solo mode."""
+        return self.state / "solo.json"
+
+    @property
+    def solo_mark(self) -> Path:
+        """There while a gate runs in solo mode, for commands of another terminal."""
+        return self.state / "solo"
+
+    @property
     def lock(self) -> Path:
         return self.state / "up.lock"
 

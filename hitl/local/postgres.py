@@ -256,6 +256,7 @@ def _build_program(layout: Layout, here: PostgresHost, *, fast: bool) -> Program
         "timezone=UTC",
         "log_timezone=UTC",
         "max_connections=200",  # seven of each web process, and those of workers
+        "max_locks_per_transaction=256",  # the log has a table for each month
         *(THROWAWAY_SETTINGS if fast else ()),
     )
     switches = [part for setting in settings for part in ("-c", setting)]

@@ -13,6 +13,9 @@ from urllib.parse import urlsplit
 
 import psycopg
 import redis
+from django.conf import settings
+
+from hitl.environment import is_loopback
 
 from .layout import InstallationError, Layout
 
@@ -42,6 +45,36 @@ def lock_state(here: Layout) -> Iterator[bool]:
         _write_pid(handle, "")
     finally:
         os.close(handle)
+
+
+def is_locked(here: Layout) -> bool:
+    """Whether an installation runs in this STATE."""
+    try:
+        handle = os.open(here.lock, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def check_solo(host: str, *, demo: bool) -> None:
+    """*Raises* InstallationError where solo mode would be for other people, too."""
+    if not settings.COUNTERSEAL.solo:
+        return
+    if demo:
+        raise InstallationError(
+            "--demo has people of its own, and --solo is for one person: leave one out"
+        )
+    if not is_loopback(host):
+        raise InstallationError(
+            f"HOST: {host} can be reached from other machines, and --solo is for this"
+            " one only: unset HOST, or leave --solo out"
+        )
 
 
 def check_disk(here: Layout) -> None:

@@ -7,6 +7,6 @@ import os
 
 from . import defaults
 
-defaults.fill_environment(os.environ)
+defaults.fill_environment(os.environ, writes_keys=False)
 
 from hitl.settings import *  # noqa: E402, F403, TID251

@@ -1,5 +1,5 @@
-"""Django's PostgreSQL backend without a question before each request, and with times
-that Python can read.
+"""Django's PostgreSQL backend without a question before each request, with settings of
+the session that pass a pooler, and with times that Python can read.
 
 Django asks `SELECT 1` before it uses a persistent connection again. An idle connection
 has nothing to read until the server closes it, so a look at the socket tells the same
@@ -57,12 +57,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     health_check_done: bool  # since the request began
 
+    def get_connection_params(self) -> dict[str, Any]:
+        """The driver's parameters, without ours."""
+        parameters: dict[str, Any] = super().get_connection_params()
+        parameters.pop("session_settings", None)
+        return parameters
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect, and read times with the clamping loader."""
         connection = super().get_new_connection(conn_params)
         loader = build_time_loader(self.timezone)
         connection.adapters.register_loader("timestamptz", loader)
         return connection
+
+    def _configure_connection(self, connection: Any) -> bool:
+        """Set what each session needs. Returns whether there is something to commit."""
+        super()._configure_connection(connection)  # type: ignore[misc]
+        wanted = self.settings_dict["OPTIONS"].get("session_settings", {})
+        calls = ", ".join(["set_config(%s, %s, false)"] * len(wanted))
+        if calls:
+            values = [text for setting in wanted.items() for text in setting]
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT {calls}", values)
+        return True
 
     def close_if_health_check_failed(self) -> None:
         """Close a connection that the server has closed. Django's own question decides

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import psycopg
 from django.contrib.auth.decorators import login_not_required
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
@@ -31,6 +33,11 @@ def broken(request: HttpRequest) -> NoReturn:
 
 
 @login_not_required
+def away(request: HttpRequest) -> NoReturn:
+    raise OperationalError("server at db.internal is not there") from psycopg.Error()
+
+
+@login_not_required
 def fine(request: HttpRequest) -> HttpResponse:
     return HttpResponse("fine")
 
@@ -39,7 +46,7 @@ urlpatterns = [
     *(
         path(f"{prefix}{view.__name__}", view)
         for prefix in ("", "api/v1/")
-        for view in (stale, too_many, broken, fine)
+        for view in (stale, too_many, broken, away, fine)
     ),
     *urls.urlpatterns,
 ]

@@ -86,6 +86,7 @@ def test_calls_that_are_refused_without_a_key_say_that_it_is_required() -> None:
         "/api/v1/proposals/{proposal_id}/messages": True,
         "/api/v1/proposals/{proposal_id}/revisions": True,
         "/api/v1/grants/redeem": False,
+        "/api/v1/questions": True,
         "/access/v1/requests": False,
     }
     (header,) = (

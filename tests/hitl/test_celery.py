@@ -1,23 +1,28 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import celery
 import pytest
-from celery.signals import worker_process_init
+from celery.signals import worker_process_init, worker_shutting_down
 from django.conf import settings
 from kombu.exceptions import OperationalError
 from kombu.utils.scheduling import cycle_by_name
 
-from hitl import connections
+from hitl import celery_workarounds, connections
 from hitl.celery import SWEEPS, app, freeze_imported_objects
-from hitl.celery_workarounds import ShutdownDeadline, exit_within
+from hitl.celery_workarounds import ShutdownDeadline
 from hitl.connections import QUEUES
 from notifications.events import CHANNEL_TASKS
+from tests.guards import ROOT
+from tests.stack import Stack
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -136,10 +141,38 @@ def test_a_broker_that_says_nothing_holds_a_request_up_for_two_seconds() -> None
         assert seconds_to_fail(f"redis://127.0.0.1:{port}/0") < 2 + BUSY_S
 
 
-def test_a_worker_that_ends_waits_for_nothing_for_ever() -> None:
+def test_a_worker_that_ends_waits_for_nothing_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert ShutdownDeadline in app.steps["worker"]
+    monkeypatch.setattr(celery_workarounds, "STOP_WITHIN_S", 0.05)
     child = os.fork()
     if child == 0:
-        exit_within(0.05)
+        worker_shutting_down.send(sender="celery@host", sig="SIGTERM", how="Warm")
         threading.Event().wait()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+@pytest.mark.servers
+def test_a_worker_and_a_beat_print_nothing_but_lines_of_the_log(live: Stack) -> None:
+    """From the start to the end by a signal."""
+    environ = {**live.environ, "LOG_FORMAT": "json"}
+    environ["PYTHONWARNINGS"] = "ignore"  # Celery has one for root
+    command = [sys.executable, "manage.py"]
+    for words, last in ((["worker", "--concurrency", "1"], " ready."), (["beat"], "")):
+        process = subprocess.Popen(
+            [*command, *words],
+            cwd=ROOT,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        while last not in lines[-1] and process.poll() is None:
+            lines.append(process.stdout.readline())
+        process.terminate()
+        lines += process.communicate(timeout=30)[0].splitlines()
+        for line in filter(str.strip, lines):
+            assert json.loads(line)["event"], line

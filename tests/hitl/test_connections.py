@@ -19,16 +19,16 @@ def test_a_database_url_is_taken_apart() -> None:
         "PORT": "6432",
     }
     assert found["OPTIONS"]["sslmode"] == "require"
-    assert found["OPTIONS"]["options"].startswith("-c lock_timeout=5000 -c ")
+    assert found["OPTIONS"]["session_settings"]["lock_timeout"] == "5000"
+    assert "options" not in found["OPTIONS"]
     assert found["ATOMIC_REQUESTS"] is False
 
 
-def test_options_of_the_url_are_kept() -> None:
-    url = "postgresql:///x?options=-c%20search_path%3Dgate"
-    options = connections.build_database_config(url, application_name="web")["OPTIONS"][
-        "options"
-    ]
-    assert options.endswith(" -c search_path=gate")  # the last one wins
+def test_options_of_the_url_come_first() -> None:
+    url = "postgresql:///x?options=-c%20lock_timeout%3D9s"
+    options = connections.build_database_config(url, application_name="web")["OPTIONS"]
+    assert options["options"] == "-c lock_timeout=9s"
+    assert "lock_timeout" not in options["session_settings"]
 
 
 @pytest.mark.parametrize(

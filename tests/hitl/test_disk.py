@@ -1,4 +1,4 @@
-"""A full disk is said at /readyz: nothing could be proposed or decided meanwhile."""
+"""A full disk is said at /readyz."""
 
 from __future__ import annotations
 
@@ -13,14 +13,33 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from agents import keys as agent_keys
+from counterseal_client import File
+from counterseal_client import Gate as AgentClient
 from hitl import disk
+from hitl.health import probes
 from hitl.local import keys, layout, postgres
+from journal import clock
+from reviews.models import Execution
+from tests.conftest import Gate
 from tests.guards import lacking
+from tests.reviews.executions.attempts import deployment
+from tests.stack import Stack
+from tests.stack import make as make_stack
 
 
 @pytest.fixture(autouse=True)
 def _anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "_last_state", disk._CachedState())
+    monkeypatch.setattr(probes, "known", probes.HealthState())
+    # It would close the connection of the test's transaction.
+    monkeypatch.setattr(probes, "close_old_connections", lambda: None)
+
+
+def probe() -> str:
+    """What this process knows of its disks after it has checked them."""
+    probes.known.rounds = 0
+    probes.update_health()
+    return probes.known.disk
 
 
 @pytest.fixture
@@ -40,31 +59,29 @@ def fill(folder: Path) -> Path:
     """Take all that is left of it."""
     file = folder / "filling"
     with pytest.raises(OSError, match="No space left"):
-        write_for_ever(file)
+        write_for_ever(file, bytes(64 * 1024))
     return file
 
 
-def write_for_ever(file: Path) -> None:
-    with file.open("wb", buffering=0) as out:
+def write_for_ever(file: Path, part: bytes) -> None:
+    with file.open("ab", buffering=0) as out:
         while True:
-            out.write(bytes(64 * 1024))
+            out.write(part)
 
 
 @pytest.mark.django_db
-def test_readyz_is_not_ok_while_the_disk_of_state_is_full(
-    client: Client, settings: Settings, small: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_process_is_degraded_while_the_disk_of_state_is_full(
+    client: Client, settings: Settings, small: Path
 ) -> None:
-    changed = settings.COUNTERSEAL.model_copy(update={"state": small})
-    settings.COUNTERSEAL = changed
-    monkeypatch.setattr(disk, "CACHED_S", 0)
-    assert client.get("/readyz").json()["disk"] == "ok"
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update={"state": small})
+    assert probe() == "ok"
     filling = fill(small)
+    assert probe() == "the disk of STATE is full"
     answer = client.get("/readyz")
-    assert answer.status_code == 503
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     assert answer.json()["disk"] == "the disk of STATE is full"
-    assert answer.json()["status"] == "unavailable"
     filling.unlink()
-    assert client.get("/readyz").status_code == 200
+    assert probe() == "ok"
     assert not list(small.glob(".probe-*"))
 
 
@@ -107,11 +124,45 @@ def test_a_state_that_cannot_be_written_is_said(
 ) -> None:
     changed = settings.COUNTERSEAL.model_copy(update={"state": tmp_path / "nowhere"})
     settings.COUNTERSEAL = changed
-    assert disk._probe_state_folder() == "STATE cannot be written"
+    assert disk.probe_state_folder() == "STATE cannot be written"
 
 
-@pytest.mark.django_db
-def test_an_answer_holds_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = iter(["ok"])
-    monkeypatch.setattr(disk, "probe_disk", lambda: next(asked))
-    assert [disk.describe_disk() for _ in range(100)] == ["ok"] * 100
+@pytest.mark.servers
+def test_an_agent_waits_until_the_disk_of_state_has_room(
+    live: Stack, gate: Gate, small: Path
+) -> None:
+    """Nothing but what hands out an effect writes there; the client asks again."""
+    key = agent_keys.issue_key(agent=gate.agent, by=gate.owen)
+    execution, _ = deployment(gate)
+    own = make_stack(small)
+    own.start_web()
+    filling, pauses = fill(small), list[float]()
+
+    def make_room(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            filling.unlink()
+            Execution.objects.update(due_at=clock.now())  # so long it has slept
+
+    try:
+        with AgentClient(own.base_url, key, sleep=make_room) as client:
+            with pytest.raises(OSError, match="No space left"):
+                write_for_ever(small / "epoch", b"\n")  # where the note has room left
+            shown = [File(b'{"rows": 2}', name="plan.json")]
+            proposal = client.propose("t-full", "deploy", {"ref": "v2"}, evidence=shown)
+            client.revise(proposal.id, {"ref": "v3"})
+            client.checkpoint("t-full")
+            client.withdraw(proposal.id)
+            grant = client.get(execution.proposal_id).grant
+            assert grant
+            assert not pauses
+            claim = client.redeem(grant.token)
+            execution.refresh_from_db()
+            assert execution.attempts == 1, "what a disk refuses is no attempt"
+            assert pauses[0] == 5
+            assert len(pauses) == 2
+            fill(small)
+            client.report(claim, "failed", code="declined")
+            assert len(pauses) == 2
+    finally:
+        own.kill_web()

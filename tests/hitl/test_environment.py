@@ -72,7 +72,7 @@ def test_no_function_may_be_called_unless_its_module_is_listed(load: Any) -> Non
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if name != "DEPLOYMENT"])
 def test_a_missing_variable_is_named(load: Any, name: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=f"^{name}: is required"):
+    with pytest.raises(ImproperlyConfigured, match=f"^{name}: required in production"):
         load(**{name: None})
 
 
@@ -86,7 +86,10 @@ def test_a_missing_variable_is_named(load: Any, name: str) -> None:
         ("DATABASE_URL", "postgresql://u:p%w@db/x", "check its % escapes"),
         ("DATABASE_URL", "postgresql://u@db/", "must name the database"),
         ("REDIS_URL", "amqp://broker", "must start with redis://"),
+        ("REDIS_URL", "redis://a:6379,b:6379/0", "must be one address"),
+        ("REDIS_URL", "redis+sentinel://a:26379/gate/0", "must be one address"),
         ("SECRET_KEY", "short", "at least 50 characters"),
+        ("SECRET_KEY_FALLBACKS", "short", "at least 50 characters"),
         ("DATA_KEY", "short", "32 random bytes in base64"),
         ("TAG_KEY", base64.b64encode(b"x" * 16).decode(), "32 random bytes"),
         ("WEBHOOK_SECRET", "secret", "must be whsec_"),
@@ -171,3 +174,36 @@ def test_cookies_are_secure_where_browsers_keep_them(
     load: Any, url: str, secure: bool
 ) -> None:
     assert load(BASE_URL=url).secure_cookies is secure
+
+
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [
+        ("BASE_URL", "https://gate.example.com"),
+        ("DATABASE_URL", "postgresql://user:password@host:5432/name"),
+        ("REDIS_URL", "redis://"),
+        ("MAIL_URL", "smtps://user:password@host"),
+        ("VAPID_CONTACT", "mailto:somebody@example.com"),
+        ("CHAT_WEBHOOKS", "name=https://address"),
+        ("NOTIFY_WEBHOOKS", "name=https://address"),
+        ("COUNTERSEAL_CALLABLES", "shop.effects"),
+        ("SLACK_API_URL", "https://api.example.com"),
+        ("SMS_API_URL", "https://api.example.com"),
+        ("DEPLOYMENT", "production"),
+    ],
+)
+def test_the_example_in_an_error_is_accepted(
+    load: Any, name: str, example: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        load(**{name: "?"})
+    assert example in str(caught.value)
+    load(**{name: example})
+
+
+@pytest.mark.parametrize("days", ["1", "96", "36501", "-1"])
+def test_a_text_stays_longer_than_a_request_waits(load: Any, days: str) -> None:
+    assert load().keep_notes_days == 0
+    assert load(KEEP_NOTES_DAYS="97", KEEP_FILES_DAYS="0").keep_notes_days == 97
+    with pytest.raises(ImproperlyConfigured, match=r"KEEP_NOTES_DAYS: .*from 97 to"):
+        load(KEEP_NOTES_DAYS=days)

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
-from hitl import middleware
+from hitl import middleware, problems
 from reviews.models import Stop
 from tests.conftest import Gate
 from tests.factories import propose
@@ -26,6 +26,29 @@ HTMX = {"HX-Request": "true"}
 def client(settings: Settings) -> Client:
     settings.ROOT_URLCONF = "tests.hitl.raising"
     return Client(raise_request_exception=False)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/away", "/away"])
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_while_the_database_is_away_everybody_is_asked_to_return(
+    client: Client, path: str, headers: dict[str, str]
+) -> None:
+    response = client.get(path, headers=headers)
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    text = response.content.decode()
+    assert "may not have been recorded" in text
+    assert "db.internal" not in text
+
+
+@pytest.mark.parametrize(
+    ("state", "away"),
+    [(None, True), ("08006", True), ("53100", True), ("57P01", True), ("57014", False)],
+)
+def test_only_a_server_that_cannot_serve_is_away(state: str | None, away: bool) -> None:
+    error = OperationalError("it says why")
+    error.__cause__ = type("Failure", (psycopg.Error,), {"sqlstate": state})()
+    assert problems.is_database_away(error) is away
+    assert not problems.is_database_away(ValueError())
 
 
 def test_a_refusal_of_the_api_is_a_problem(client: Client) -> None:

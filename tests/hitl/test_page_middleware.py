@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
+from django.urls import reverse
 from django.utils.module_loading import import_string
 from pytest_django import Settings
 
@@ -21,12 +22,14 @@ from tests.security.world import BACKEND
 KEY = {"Authorization": "Bearer cs_unknown"}
 # What every request runs. The list is in full, so that nothing joins it by accident.
 PROGRAMS = [
+    "hitl.forwarding.ProxyHeaders",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "hitl.middleware.RequestContext",
     "hitl.middleware.ContentPolicy",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "hitl.middleware.Boundary",
+    "hitl.middleware.ProbesByAddress",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "hitl.page_middleware.LoginRequired",
@@ -164,3 +167,16 @@ def test_a_header_that_names_nobody_is_401_even_with_a_session(
     client.force_login(gate.rita, BACKEND)
     answer = client.get(path, headers={"Authorization": header})
     assert (answer.status_code, answer.json()["code"]) == (401, "bad_key")
+
+
+def test_nobody_signs_in_again_after_a_change_of_the_key(
+    gate: Gate, client: Client, settings: Settings
+) -> None:
+    settings.ROOT_URLCONF = "hitl.urls"
+    client.force_login(gate.rita, BACKEND)
+    former, settings.SECRET_KEY = settings.SECRET_KEY, "k" * 50
+    settings.SECRET_KEY_FALLBACKS = [former]
+    assert client.get(reverse("reviews:queue")).status_code == 200
+    settings.SECRET_KEY_FALLBACKS = []
+    settings.SECRET_KEY = "l" * 50
+    assert client.get(reverse("reviews:queue")).status_code == 302

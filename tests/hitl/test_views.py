@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.exceptions import SuspiciousOperation
-from django.db import connection
 from django.test import Client, RequestFactory
-from pytest_django import Settings
 
 from hitl import problems, views
 from journal.errors import InvalidInput, build_field_error
@@ -23,12 +21,6 @@ def sign_in(client: Client, password: str, name: str = "rita") -> int:
     return client.post("/sign-in/", data).status_code
 
 
-def test_livez_asks_nobody(client: Client) -> None:
-    response = client.get("/livez")
-    assert response.status_code == 200
-    assert response.json() == {"status": "ok"}
-
-
 def test_the_keys_of_grants_are_for_everybody_to_keep_a_while(client: Client) -> None:
     response = client.get("/.well-known/jwks.json")
     assert response.status_code == 200
@@ -39,39 +31,6 @@ def test_the_keys_of_grants_are_for_everybody_to_keep_a_while(client: Client) ->
     assert (key["kty"], key["crv"], key["use"]) == ("OKP", "Ed25519", "sig")
     assert "d" not in key
     assert client.post("/.well-known/jwks.json").status_code == 405
-
-
-@pytest.mark.django_db
-def test_readyz_names_database_and_broker(client: Client) -> None:
-    response = client.get("/readyz")
-    names = ("status", "database", "disk", "broker", "effects", "sweeps", "log")
-    assert response.json() == dict.fromkeys(names, "ok")
-    assert "no-store" in response["Cache-Control"]
-
-
-@pytest.mark.django_db
-def test_readyz_tells_of_a_dead_broker(client: Client, settings: Settings) -> None:
-    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
-        update={"redis_url": "redis://127.0.0.1:1/0"}
-    )
-    response = client.get("/readyz")
-    assert response.status_code == 503
-    assert response.json()["broker"] == "unreachable"
-    assert response.json()["database"] == "ok"
-
-
-@pytest.mark.django_db
-def test_readyz_tells_of_migrations_that_are_not_applied(client: Client) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'reviews'")
-    response = client.get("/readyz")
-    assert response.status_code == 503
-    assert response.json()["database"] == "migrations are not applied"
-
-
-@pytest.mark.parametrize("path", ["/livez", "/readyz"])
-def test_health_is_only_read(client: Client, path: str) -> None:
-    assert client.post(path).status_code == 405
 
 
 def test_without_a_sign_in_a_page_sends_there(client: Client) -> None:

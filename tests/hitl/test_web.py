@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+import uvicorn
 
 from hitl import web
 from hitl.environment import LOOPBACK
 from hitl.local import installation
 from hitl.local.process import Child
+from tests import loops
 from tests.stack import Stack, free_port, wait_until
 
 
@@ -33,6 +37,15 @@ def test_a_port_of_another_program_is_said(capsys: pytest.CaptureFixture[str]) -
         assert web.main(["--port", str(port)]) == web.START_FAILED
     said = capsys.readouterr().err
     assert said == f"{LOOPBACK} port {port}: Address already in use\n"
+
+
+def test_a_solo_gate_listens_on_this_machine_only(
+    settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solo = settings.COUNTERSEAL.model_copy(update={"solo": True})
+    settings.COUNTERSEAL = solo
+    assert web.main(["--host", "0.0.0.0"]) == web.START_FAILED
+    assert "for this machine only" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -83,3 +96,32 @@ def test_two_processes_share_one_port_until_one_is_killed(
     address = f"{live.base_url}/livez"
     said = [httpx2.get(address, trust_env=False) for _ in range(20)]
     assert Counter(answer.status_code for answer in said) == {200: 20}
+
+
+@pytest.mark.servers
+def test_a_draining_process_answers_and_keeps_no_connection(
+    live: Stack, tmp_path: Path
+) -> None:
+    ready, url = tmp_path / "ready", f"http://{LOOPBACK}:{(port := free_port())}"
+    environ = {**live.environ, "PORT": str(port)}
+    program = installation.build_web_program(live._layout, environ, "draining")
+    more = ["--drain", "600", "--ready-file", str(ready)]
+    child = Child(replace(program, argv=[*program.argv, *more]))
+    wait_until(ready.exists, 60, lambda: live.log("draining"))
+    with httpx2.Client(trust_env=False, base_url=url) as client:
+        assert "connection" not in client.get("/livez").headers
+        child.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: client.get("/readyz").status_code == 503, 10)
+        wait_until(
+            lambda: client.get("/livez").headers.get("connection") == "close", 10
+        )
+        assert client.get("/readyz").json()["status"] == "stopping"
+    child.process.send_signal(signal.SIGINT)
+    child.process.wait(20)
+
+
+def test_draining_ends_by_itself() -> None:
+    server = web.WebServer(uvicorn.Config("x:y"), None, drain=0.3)
+    server.config.encoded_headers = []
+    loops.run(server.answer_last_requests())
+    assert web.LAST_ANSWER in server.server_state.default_headers

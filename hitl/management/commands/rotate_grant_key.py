@@ -24,9 +24,14 @@ class Command(BaseCommand):
         parser.add_argument("step", choices=list(NEXT))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        step = options["step"]
+        step, folder = options["step"], settings.COUNTERSEAL.state / "keys"
+        if not (folder / key_rotation.SIGNS).exists():
+            raise CommandError(
+                f"STATE: {folder} has no file {key_rotation.SIGNS}: a key that is a"
+                " variable is changed where it is set"
+            )
         try:
-            getattr(key_rotation, step)(settings.COUNTERSEAL.state / "keys")
+            getattr(key_rotation, step)(folder)
         except InstallationError as fault:
             raise CommandError(str(fault)) from None
         self.stdout.write(NEXT[step])

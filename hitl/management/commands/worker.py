@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from hitl.celery_workarounds import STOP_WITHIN_S
 from hitl.environment import ROOT
 
 
 class Command(BaseCommand):
     help = (
-        "Runs one worker. SIGTERM lets running effects finish, or hands them back to"
-        " another worker."
+        "Runs one worker. After SIGTERM it takes no new task, lets the running ones"
+        f" finish, and ends within {STOP_WITHIN_S:.0f} s."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,14 +40,10 @@ class Command(BaseCommand):
 
 
 def become_celery(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process by one of Celery, under the same process id.
-
-    SIGTERM then means what SIGQUIT means to Celery, a stop that hands back what still
-    runs: Celery reads that from the environment when it is imported.
-    """
+    """Replace this process by one of Celery, under the same process id."""
     known = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), known]))
-    os.environ["REMAP_SIGTERM"] = "SIGQUIT"
     # -P: a folder that the command happens to be started in hides no module of ours.
-    command = [sys.executable, "-P", "-m", "celery", "--app", "hitl.celery"]
+    command = [sys.executable, "-P", "-m", "celery", "--quiet"]
+    command += ["--app", "hitl.celery"]
     os.execv(sys.executable, [*command, *arguments])  # noqa: S606

@@ -23,12 +23,14 @@ pytestmark = pytest.mark.servers
 
 MOST_MORE = 64 * 1024 * 1024  # bytes over idle
 FAILURES = 5
+TOKEN = "a-token-of-prometheus-alone"
 
 
 @pytest.fixture
 def web(live: Stack) -> Iterator[Web]:
     """A process of its own, so that nobody else's calls and memory count."""
-    own = Stack(live.state, {"FAILURES_PER_MINUTE": str(FAILURES)})
+    few = {"FAILURES_PER_MINUTE": str(FAILURES), "METRICS_TOKEN": TOKEN}
+    own = Stack(live.state, few)
     own.start_web()
     assert own.web is not None
     yield Web(own.port, own.web)
@@ -51,8 +53,14 @@ class Web:
 
     def proposals(self, key: str) -> int:
         """The status of an agent's call."""
+        return self.read("/api/v1/proposals", key)
+
+    def read_metrics(self, token: str) -> int:
+        return self.read("/metrics", token)
+
+    def read(self, path: str, key: str) -> int:
         headers = {"Authorization": f"Bearer {key}"}
-        address = f"{self.base}/api/v1/proposals"
+        address = f"{self.base}{path}"
         return httpx2.get(address, headers=headers, trust_env=False).status_code
 
     def sign_in(self, name: str) -> int:
@@ -72,9 +80,21 @@ def test_one_address_fails_only_so_often_whatever_names_it_tries(
     web: Web, gate: Gate
 ) -> None:
     key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    assert web.proposals(key) == 200
     said = [web.sign_in(f"name-{number}") for number in range(FAILURES + 3)]
     assert said == [200] * FAILURES + [429] * 3
-    assert web.proposals(key) == 200, "who has a key is let in"
+    assert web.proposals(key) == 200, "who was let in before is no stranger"
+
+
+def test_wrong_keys_are_refused_on_every_path_that_takes_one(
+    web: Web, gate: Gate
+) -> None:
+    known = keys.issue_key(agent=gate.agent, by=gate.owen)
+    assert (web.proposals(known), web.read_metrics(TOKEN)) == (200, 200)
+    said = [web.proposals(f"cs_{number}") for number in range(FAILURES - 1)]
+    said += [web.read_metrics("x"), web.read_metrics("y"), web.proposals("z")]
+    assert said == [401] * FAILURES + [429, 429]
+    assert (web.proposals(known), web.read_metrics(TOKEN)) == (200, 200)
 
 
 @pytest.mark.proof

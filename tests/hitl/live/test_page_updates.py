@@ -179,3 +179,17 @@ def test_what_happens_while_it_is_found_out_who_looks_is_not_missed() -> None:
     assert page.admit(Viewer(RITA, "s", about={"p-1": "r-1"}))
     assert page.changed == {"r-1"}
     assert not OpenPage().admit(Viewer(RITA, "s"))
+
+
+def test_a_change_between_a_beat_and_its_count_is_not_lost() -> None:
+    """A stream takes what waits at each beat, also while a change is being counted."""
+    page = OpenPage()
+    page.admit(Viewer(RITA, "s", about={"p-1": "r-1"}))
+    news = BadgeUpdate(Badges(1), [])
+    page.tell(news, "1")
+    page.hear({"p-1"})
+    assert b"r-1" not in page.take()
+    page.tell(news, "2")
+    assert b"r-1" in page.take()
+    page.tell(news, "3")
+    assert page.take() == b""

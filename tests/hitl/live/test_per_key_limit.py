@@ -289,6 +289,27 @@ def test_an_address_fails_only_so_often(settings: Settings) -> None:
     loops.run(story())
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize("path", [PROPOSE, "/access/v1/evaluation", "/metrics"])
+def test_a_wrong_key_counts_by_every_method(
+    settings: Settings, path: str, method: str
+) -> None:
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"failures_per_minute": 2}
+    )
+
+    async def story() -> None:
+        door = Door()
+        door.threads.go.set()
+        door.threads.status = 401
+        said = [(await door.call(f"key-{n}", path, method)).status for n in range(3)]
+        assert said == [401, 401, 429]
+        for probe in ("/livez", "/readyz", "/metrics"):
+            assert (await door.call("", probe, "GET")).status == 401, "it has no key"
+
+    loops.run(story())
+
+
 def test_an_outage_is_nobodys_failure_and_nobody_is_forgotten(
     settings: Settings,
 ) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from counterseal_client import Gate
+from counterseal_client.settings import load_file
 from hitl.local import defaults
 from tests.guards import ROOT
 from tests.installations import copy_installation, environ, up
@@ -33,7 +35,8 @@ def refused(state: Path, port: int, **changes: str) -> str:
     )
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
-    (line,) = done.stderr.splitlines()
+    *keys, line = done.stderr.splitlines()
+    assert all("wrote new keys to" in text for text in keys)
     return line
 
 
@@ -51,17 +54,28 @@ def stopped(state: Path) -> Path:
 
 
 def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
-    port = free_port()
+    port, known = free_port(), state.parent / ".local/state/counterseal/gate.json"
     with up(state, port, WEB_PROCESSES="1") as first:
         for step in ("PostgreSQL", "broker", "migrations", "web"):
             assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
+        wait_until(lambda: "Press Ctrl-C" in first.said, 20)
+        logins = re.findall(r"^  \w+ +(\w+) +\w{4}(?:-\w{4}){3}$", first.said, re.M)
+        assert logins == ["rita", "tom", "sue", "sam", "adam", "alma", "otto", "owen"]
         ready = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
         assert set(ready.json().values()) == {"ok"}
         assert "already runs in" in refused(state, free_port())
+        found = load_file(known)
+        assert (found.url, first.said.count("pip install http")) == (
+            f"http://127.0.0.1:{port}",
+            1,
+        )
+        with Gate(found.url, found.key) as gate:
+            assert gate.whoami().tools == ("*",)
         beside: dict[str, str] = {"STATE": str(state)}  # a command of another terminal
         defaults.fill_environment(beside)
         assert beside["BASE_URL"] == f"http://127.0.0.1:{port}"
         first.stop(signal.SIGTERM)
+    assert not known.exists()
     stopped: dict[str, str] = {"STATE": str(state)}
     defaults.fill_environment(stopped)
     assert stopped["PORT"] == "8000"
@@ -122,7 +136,7 @@ def test_a_taken_port_is_said_with_another(state: Path) -> None:
 
 def test_an_unreachable_database_is_said_with_what_to_do(state: Path) -> None:
     url = "postgresql://u:hunter2@127.0.0.1:1/x"
-    line = refused(state, free_port(), DATABASE_URL=url)
+    line = refused(state, free_port(), DEPLOYMENT="local", DATABASE_URL=url)
     assert "DATABASE_URL: cannot connect" in line
     assert "unset DATABASE_URL for a private one" in line
     assert "hunter2" not in line
@@ -136,6 +150,13 @@ def test_a_wrong_variable_is_said_by_name(state: Path) -> None:
     many = refused(state, free_port(), WEB_PROCESSES="100")
     assert many.startswith("counterseal: WEB_PROCESSES:")
     assert "24" in many
+
+
+def test_solo_mode_is_refused_for_more_than_one_person(state: Path) -> None:
+    assert "--demo has people of its own" in refused(state, free_port(), SOLO="1")
+    public = {"DEPLOYMENT": "local", "BASE_URL": "http://gate.example.com"}
+    line = refused(state, free_port(), SOLO="1", **public)
+    assert line.startswith("counterseal: SOLO: is for one person on their own machine")
 
 
 def children(parent: int, argument: bytes) -> list[int]:

@@ -21,6 +21,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("STATE", str(tmp_path))
     local_keys.ensure_keys(tmp_path / "keys")
+    # With it, the keys would be those of a private gate.
+    (tmp_path / "keys" / "database_password").unlink()
     return tmp_path / "keys"
 
 

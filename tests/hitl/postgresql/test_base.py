@@ -116,3 +116,15 @@ def test_every_stored_time_is_read_and_converts_to_every_zone(
 def test_a_prepared_statement_reads_such_a_time_too() -> None:
     (found,) = Statement("SELECT '-infinity'::timestamptz").fetch_one()
     assert found.year == 2
+
+
+def test_each_session_has_the_settings_of_the_product() -> None:
+    begin_request()
+    wanted = connection.settings_dict["OPTIONS"]["session_settings"]
+    # Those of TCP read 0 on a socket of the same host.
+    names = [name for name in wanted if not name.startswith("tcp_")]
+    shown = Statement(
+        "SELECT name, setting FROM pg_settings WHERE name = ANY(%(names)s)"
+    )
+    assert dict(shown.fetch_all(names=names)) == {name: wanted[name] for name in names}
+    assert "lock_timeout" in names

@@ -1,0 +1,1 @@
+"""Whether the gate is well: the same checks for probes of machines and for a page."""
