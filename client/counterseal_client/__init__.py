@@ -15,6 +15,7 @@ from .errors import (
     InvalidArguments,
     Unreachable,
 )
+from .files import File
 from .gate import AsyncGate, Gate
 from .gated_tools import AsyncGatedTool, GatedTool
 from .models import (
@@ -29,6 +30,7 @@ from .models import (
     Message,
     Proposal,
     ProposalPage,
+    Question,
     Rule,
     Ruling,
     StepCount,
@@ -36,6 +38,15 @@ from .models import (
     ToolDeclaration,
 )
 from .operations import CheckpointIn, Details, ThreadResult, encode_blob
+from .questions import (
+    QuestionDeclined,
+    QuestionError,
+    QuestionExpired,
+    QuestionOpen,
+    QuestionWithdrawn,
+    build_ask_tool,
+    build_async_ask_tool,
+)
 from .tool_errors import (
     ApprovalPending,
     EffectFailed,
@@ -68,6 +79,7 @@ __all__ = [
     "Event",
     "Execution",
     "FieldError",
+    "File",
     "Gate",
     "GatedTool",
     "Grant",
@@ -81,6 +93,12 @@ __all__ = [
     "OutcomeUnknown",
     "Proposal",
     "ProposalPage",
+    "Question",
+    "QuestionDeclined",
+    "QuestionError",
+    "QuestionExpired",
+    "QuestionOpen",
+    "QuestionWithdrawn",
     "Rejected",
     "ReturnedForRevision",
     "Rule",
@@ -93,6 +111,8 @@ __all__ = [
     "ToolNotDeclared",
     "ToolRisk",
     "Unreachable",
+    "build_ask_tool",
+    "build_async_ask_tool",
     "encode_blob",
     "get_claim",
 ]

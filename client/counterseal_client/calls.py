@@ -17,7 +17,7 @@ import random
 import sys
 import uuid
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -26,6 +26,8 @@ from .errors import ApiError, CountersealError, Unreachable, parse_problem
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 15.0
+UPLOAD_SECONDS = 60.0
+"""A file is drawn before the gate answers."""
 LONGEST_HOLD = 60.0
 """The most seconds for which Counterseal holds one call."""
 RETRIED_CONFLICTS = frozenset({"in_progress", "conflict"})
@@ -143,6 +145,12 @@ class Connection:
             content=content,
             read_seconds=READ_SECONDS + max(0, seconds),
         )
+
+    def build_upload(self, path: str, body: bytes, media_type: str) -> HttpCall:
+        """A call whose body is a file."""
+        call = self.build_call("POST", path)
+        headers = {**call.headers, "Content-Type": media_type}
+        return replace(call, headers=headers, content=body, read_seconds=UPLOAD_SECONDS)
 
     def build_public_call(self, path: str) -> HttpCall:
         """A GET of an address that needs no key, such as that of the public keys."""

@@ -11,7 +11,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "bad_key": "Pass the key that `counterseal agents register` printed, or ask the"
     " agent's owner for a new one.",
     "tool_not_allowed": "Ask an administrator to run `counterseal agents change AGENT"
-    " --add-tool TOOL`, and check that the key has the scope `propose`.",
+    " --by ADMINISTRATOR --add-tool TOOL`, and check that the key has the scope"
+    " `propose`.",
     "agent_stopped": "Stop proposing. A person must lift the stop first.",
     "not_found": "Check the id, and that it was made with this agent's key.",
     "in_progress": "Send the same call again, with the same key.",
@@ -32,6 +33,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "too_large": "Shorten the arguments, the evidence or the checkpoint.",
     "too_many": "Wait for `retry_after` seconds, then send the call again.",
     "restored": "Wait: two people must confirm the restore first.",
+    "unavailable": "Send the same call again with the same key.",
     "server": "Send the same call again with the same key, or call `get`.",
 }
 """What a caller does about each code of the API."""

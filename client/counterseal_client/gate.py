@@ -32,8 +32,16 @@ from .errors import Unreachable
 from .gated_tools import AsyncGatedTool, GatedTool
 from .models import Proposal
 from .operations import Details, Operations
+from .questions import (
+    ask_people,
+    get_question,
+    open_question,
+    wait_question,
+    withdraw_question,
+)
 from .settings import find_credentials
 from .tools import (
+    EvidenceSource,
     ToolDefinition,
     ToolOptions,
     ToolRisk,
@@ -164,7 +172,12 @@ class Gate(_BaseGate):
     list_page = _block(Operations.list_page)
     messages = _block(Operations.messages)
     answer = _block(Operations.answer)
-    ask = _block(Operations.ask)
+    ask_reviewers = _block(Operations.ask_reviewers)
+    ask = _block(ask_people)
+    open_question = _block(open_question)
+    get_question = _block(get_question)
+    wait_question = _block(wait_question)
+    withdraw_question = _block(withdraw_question)
     redeem = _block(Operations.redeem)
     verify_grant = _block(Operations.verify_grant)
     report = _block(Operations.report)
@@ -194,6 +207,7 @@ class Gate(_BaseGate):
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
+        evidence: EvidenceSource | None = None,
     ) -> Callable[[Callable[P, R]], GatedTool[P, R]]: ...
     def tool(
         self,
@@ -203,13 +217,14 @@ class Gate(_BaseGate):
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
+        evidence: EvidenceSource | None = None,
     ) -> Any:
         """Declare a function as a tool that the gate controls, as `@gate.tool` or
         `@gate.tool(...)`; see `GatedTool` and `ToolOptions`. `name` is the tool's name
         in the policy, by default the function's."""
         if callable(name):
             return self.tool()(name)
-        options = ToolOptions(risk, wait_seconds, audience)
+        options = ToolOptions(risk, wait_seconds, audience, evidence)
 
         def decorate(function: Callable[P, R]) -> GatedTool[P, R]:
             if inspect.iscoroutinefunction(function):
@@ -295,7 +310,12 @@ class AsyncGate(_BaseGate):
     list_page = _await(Operations.list_page)
     messages = _await(Operations.messages)
     answer = _await(Operations.answer)
-    ask = _await(Operations.ask)
+    ask_reviewers = _await(Operations.ask_reviewers)
+    ask = _await(ask_people)
+    open_question = _await(open_question)
+    get_question = _await(get_question)
+    wait_question = _await(wait_question)
+    withdraw_question = _await(withdraw_question)
     redeem = _await(Operations.redeem)
     verify_grant = _await(Operations.verify_grant)
     report = _await(Operations.report)
@@ -330,6 +350,7 @@ class AsyncGate(_BaseGate):
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
+        evidence: EvidenceSource | None = None,
     ) -> Callable[[Callable[P, Awaitable[R]]], AsyncGatedTool[P, R]]: ...
     def tool(
         self,
@@ -339,11 +360,12 @@ class AsyncGate(_BaseGate):
         risk: ToolRisk = ToolRisk.SAFE,
         wait_seconds: float | None = None,
         audience: str = "",
+        evidence: EvidenceSource | None = None,
     ) -> Any:
         """As `Gate.tool`, for an async function."""
         if callable(name):
             return self.tool()(name)
-        options = ToolOptions(risk, wait_seconds, audience)
+        options = ToolOptions(risk, wait_seconds, audience, evidence)
 
         def decorate(function: Callable[P, Awaitable[R]]) -> AsyncGatedTool[P, R]:
             if not inspect.iscoroutinefunction(function):

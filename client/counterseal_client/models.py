@@ -182,6 +182,24 @@ class Proposal(Answer):
         return found[-1] if found else ""
 
 
+class Question(Answer):
+    """A question to people. `status` is open, answered, declined, expired or withdrawn;
+    `note` is why a person declined."""
+
+    id: str
+    url: str = ""
+    thread: str = ""
+    to: str = ""
+    status: str
+    text: str = ""
+    schema_: Annotated[Object, Field(alias="schema")]
+    asked_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    settled_at: AwareDatetime | None = None
+    answer: Object | None = None
+    note: Text = ""
+
+
 class ProposalPage(Answer):
     """One page of proposals. `next_cursor` is empty on the last one."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from .calls import LONGEST_HOLD, Connection, Flow, Pause, choose_key, quote_path
+from .files import File, send_files
 from .models import (
     Claim,
     Identity,
@@ -49,16 +50,25 @@ class CheckpointIn(TypedDict, total=False):
     resume_at: str
 
 
+class ToolDescription(TypedDict, total=False):
+    """What the agent says of a tool: `text`, and the JSON Schema of its arguments. It
+    counts only while the policy does not declare the tool."""
+
+    text: str
+    schema: Mapping[str, Any]
+
+
 class Details(TypedDict, total=False):
-    """The optional fields of a proposal. `again`: one more effect is meant, where the
-    same action of the run is still open; without it, the call joins that one."""
+    """The optional fields of a proposal. `evidence` has items of `kind`, `source` and
+    `text`, and Files, which are sent first. `again`: one more effect is meant, where
+    the same action of the run is still open; without it, the call joins that one."""
 
     rationale: str
     expected_outcome: str
     reversal: str
     alternatives: Sequence[Mapping[str, str]]
     uncertain: bool | float
-    evidence: Sequence[Mapping[str, Any]]
+    evidence: Sequence[Mapping[str, Any] | File]
     checkpoint: CheckpointIn
     on_behalf_of: Mapping[str, Any]
     parent: str
@@ -70,6 +80,7 @@ class Details(TypedDict, total=False):
     preconditions: Mapping[str, Any]
     expires_in: int
     callback_url: str
+    tool_description: ToolDescription
 
 
 def encode_blob(blob: bytes) -> str:
@@ -105,9 +116,10 @@ class Operations:
         return the same proposal. With `wait` the call returns as soon as the proposal
         is final, at the latest after that many seconds.
         """
-        body = {"thread": thread, "tool": tool, "args": args, **details}
+        sent = yield from send_files(self.connection, details)
+        body = {"thread": thread, "tool": tool, "args": args, **sent}
         path = "/proposals"
-        answer = yield from self._post(path, body, key=idempotency_key, hold=wait)
+        answer = yield from self.post(path, body, key=idempotency_key, hold=wait)
         return parse_answer(Proposal, answer)
 
     def revise(
@@ -120,8 +132,8 @@ class Operations:
     ) -> Flow[Proposal]:
         """Revise a proposal. The votes given so far no longer count."""
         path = quote_path("proposals", proposal, "revisions")
-        body = {"args": args, **details}
-        answer = yield from self._post(path, body, key=idempotency_key)
+        body = {"args": args, **(yield from send_files(self.connection, details))}
+        answer = yield from self.post(path, body, key=idempotency_key)
         return parse_answer(Proposal, answer)
 
     def get(self, proposal: str) -> Flow[Proposal]:
@@ -162,7 +174,7 @@ class Operations:
         """Withdraw the proposal. Its open request is closed, and an unused grant is
         revoked."""
         path = quote_path("proposals", proposal, "withdraw")
-        return parse_answer(Proposal, (yield from self._post(path, {})))
+        return parse_answer(Proposal, (yield from self.post(path, {})))
 
     def messages(self, proposal: str) -> Flow[tuple[Message, ...]]:
         """Return what reviewers and the agent wrote about a proposal, oldest first."""
@@ -182,11 +194,11 @@ class Operations:
         body = {"kind": "answer", "text": text, "round": round}
         return (yield from self._send_message(proposal, body, idempotency_key))
 
-    def ask(
+    def ask_reviewers(
         self, proposal: str, text: str, *, idempotency_key: str = ""
     ) -> Flow[Proposal]:
-        """Ask the reviewers a question. ApiError `rounds` means that the agent may ask
-        no further question about this proposal."""
+        """Ask the reviewers of a proposal a question about it. ApiError `rounds` means
+        that the agent may ask no further question about this proposal."""
         body = {"kind": "question", "text": text}
         return (yield from self._send_message(proposal, body, idempotency_key))
 
@@ -194,7 +206,7 @@ class Operations:
         self, proposal: str, body: Mapping[str, Any], key: str
     ) -> Flow[Proposal]:
         path = quote_path("proposals", proposal, "messages")
-        return parse_answer(Proposal, (yield from self._post(path, body, key=key)))
+        return parse_answer(Proposal, (yield from self.post(path, body, key=key)))
 
     def redeem(self, token: str, *, idempotency_key: str = "") -> Flow[Claim]:
         """Redeem the one-use grant before you perform the effect yourself.
@@ -204,7 +216,7 @@ class Operations:
         before you begin: after a crash, the same key cannot tell whether you had begun.
         """
         path = "/grants/redeem"
-        answer = yield from self._post(path, {"token": token}, key=idempotency_key)
+        answer = yield from self.post(path, {"token": token}, key=idempotency_key)
         return parse_answer(Claim, answer)
 
     def report(
@@ -257,13 +269,13 @@ class Operations:
         if not proposal.outcome:
             raise ValueError(f"{proposal.id} has no outcome to acknowledge yet")
         path = quote_path("proposals", proposal.id, "acknowledge")
-        answer = yield from self._post(path, {"outcome": proposal.outcome})
+        answer = yield from self.post(path, {"outcome": proposal.outcome})
         return parse_answer(Proposal, answer)
 
     def finish(self, thread: str, result: ThreadResult) -> Flow[None]:
         """End the run. What is still open is withdrawn."""
         path = quote_path("threads", thread, "finish")
-        yield from self._post(path, {"result": result})
+        yield from self.post(path, {"result": result})
 
     def tools(self) -> Flow[tuple[ToolDeclaration, ...]]:
         """Return the tools that this agent may propose, as the policy declares them."""
@@ -315,7 +327,7 @@ class Operations:
         call = self.connection.build_call("GET", path)
         return (yield from self.connection.send_call(call))
 
-    def _post(
+    def post(
         self, path: str, body: Mapping[str, Any], *, key: str = "", hold: float = 0
     ) -> Flow[Any]:
         """Send a body under a key, a fresh one if none is given."""

@@ -200,6 +200,26 @@ class Claim(Answer):
     text: str
 
 
+class EvidenceTable(Answer):
+    """The first cells of a table, redacted."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class EvidenceFile(Answer):
+    """A file of the evidence. `why_not` says why it is not shown, `notes` how much of
+    it is. Its pictures are on the request's page."""
+
+    name: str
+    media_type: str = ""
+    size: int = 0
+    sha256: str = ""
+    why_not: str = ""
+    notes: tuple[str, ...] = ()
+    table: EvidenceTable | None = None
+
+
 class Evidence(Answer):
     """One item of evidence from outside. `withheld` says why it has no text."""
 
@@ -209,6 +229,7 @@ class Evidence(Answer):
     text: str = ""
     withheld: str = ""
     note: str = ""
+    file: EvidenceFile | None = None
 
 
 class FieldMove(Answer):

@@ -102,7 +102,7 @@ class ToolNotDeclared(NotPerformed):
             "The gate's policy declares no such tool.",
             "Ask an administrator to add it under `tools:` of the policy (`counterseal"
             " policy load`) and to allow it to this agent (`counterseal agents change"
-            f" AGENT --add-tool {proposal.tool}`).",
+            f" AGENT --by ADMINISTRATOR --add-tool {proposal.tool}`).",
         )
         self.add_note(f"An entry for the policy, to be completed:\n{declaration}")
 

@@ -16,18 +16,20 @@ import string
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .calls import Effect, Flow, Pause
 from .errors import ApiError, CountersealError, FieldError, InvalidArguments
+from .files import File
 from .models import Claim, Proposal
-from .operations import QUICK, Details, Operations
+from .operations import QUICK, Details, Operations, ToolDescription
 from .policy_schemas import UntakenSchema, adapt_schema
 from .signatures import Signature, ToolSignature, build_call_id, build_call_key
 from .tool_errors import (
@@ -38,6 +40,9 @@ from .tool_errors import (
 )
 
 logger = logging.getLogger("counterseal_client")
+
+LONGEST_TEXT, LARGEST_SCHEMA = 2000, 16 * 1024
+"""Characters of a description and of a schema that a proposal says of its tool."""
 
 MOST_CHARACTERS = 300
 """The longest description and effect sentence of an entry for the policy."""
@@ -75,6 +80,9 @@ def require_person(details: Details, risk: ToolRisk, threshold: ToolRisk) -> Det
     return {**details, "uncertain": details.get("uncertain") or True}
 
 
+EvidenceSource = Callable[..., Sequence[Mapping[str, Any] | File]]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
     """How a tool's calls behave.
@@ -82,12 +90,15 @@ class ToolOptions:
     `risk`: at or above the gate's `approval_required_risk`, a person is asked even if
     the policy would not ask one. `wait_seconds`: for how long a call waits for people;
     None waits until the request ends. `audience`: if given, each call also verifies the
-    signature of its grant for this audience (`Gate.verify_grant`).
+    signature of its grant for this audience (`Gate.verify_grant`). `evidence`: a
+    function of the tool's arguments that returns what people see beside the call, as in
+    `Details.evidence`. A repeated call must get the same evidence again.
     """
 
     risk: ToolRisk = ToolRisk.SAFE
     wait_seconds: float | None = None
     audience: str = ""
+    evidence: EvidenceSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,23 @@ def enter_thread(name: str, call_id: str, details: Details) -> Iterator[None]:
         _thread.reset(token)
 
 
+class NumberedCall(NamedTuple):
+    """The run in which something is called, and a call id that a repeated run gives to
+    the same call again."""
+
+    thread: str
+    call_id: str
+
+
+def number_call(name: str, arguments: Mapping[str, Any]) -> NumberedCall:
+    """Number a call among the equal ones of the current run."""
+    context = _thread.get() or _process_run
+    first = build_call_id(name, arguments, 1)
+    context.counts[first] += 1
+    call_id = build_call_id(name, arguments, context.counts[first])
+    return NumberedCall(context.name, call_id)
+
+
 @contextmanager
 def hold_claim(claim: Claim) -> Iterator[None]:
     """Make the claim known to the function that runs inside."""
@@ -195,6 +223,15 @@ class ToolDefinition:
         self.operations = operations
         self._threshold = threshold
 
+    @cached_property
+    def tool_description(self) -> ToolDescription:
+        """What people read of the tool as long as the policy does not declare it: its
+        description and, unless it is large, the schema of its arguments."""
+        schema = _adapt_schema(self.signature.build_schema())
+        if len(json.dumps(schema)) > LARGEST_SCHEMA:
+            schema = {}
+        return {"text": self.description[:LONGEST_TEXT], "schema": schema}
+
     def build_call(
         self,
         arguments: Mapping[str, Any],
@@ -208,6 +245,9 @@ class ToolDefinition:
         """A call with checked arguments. Raises InvalidArguments."""
         args = self.signature.dump_arguments(arguments)
         details = require_person(details, self.options.risk, self._threshold)
+        if self.options.evidence is not None:
+            items = [*details.get("evidence", ()), *self.options.evidence(**arguments)]
+            details = {**details, "evidence": items}
         return ToolCall(thread, call_id, args, details, wait_seconds, lasting)
 
     def build_call_here(self, *args: Any, **kwargs: Any) -> ToolCall:
@@ -215,15 +255,10 @@ class ToolDefinition:
         which no other process continues. Raises InvalidArguments."""
         context = _thread.get() or _process_run
         arguments = self.signature.bind_arguments(*args, **kwargs)
-        call_id = context.call_id
-        if not call_id:
-            first = build_call_id(self.name, arguments, 1)
-            context.counts[first] += 1
-            call_id = build_call_id(self.name, arguments, context.counts[first])
         return self.build_call(
             arguments,
             thread=context.name,
-            call_id=call_id,
+            call_id=context.call_id or number_call(self.name, arguments).call_id,
             details=context.details,
             wait_seconds=self.options.wait_seconds,
             lasting=context.lasting,
@@ -232,13 +267,14 @@ class ToolDefinition:
     def propose_call(self, call: ToolCall) -> Flow[Proposal]:
         """Propose the call, or find it: the same thread and call id always lead to the
         same proposal. Its state may be that of the first answer."""
+        details: Details = {**call.details, "tool_description": self.tool_description}
         return (
             yield from self.operations.propose(
                 call.thread,
                 self.name,
                 call.args,
                 idempotency_key=build_call_key(call.thread, call.call_id),
-                **call.details,
+                **details,
             )
         )
 

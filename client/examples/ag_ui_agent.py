@@ -1,7 +1,7 @@
 """An agent that speaks AG-UI, whose tool waits for people without a process that waits.
 
-    python ag_ui_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python ag_ui_agent.py resume URL KEY THREAD FILE  # after people decided
+    python ag_ui_agent.py start   # proposes, and ends
+    python ag_ui_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[ag-ui]"`. FILE keeps the messages and the open
 interrupts, as an application's database would. To stay runnable without a model's key,
@@ -80,11 +80,13 @@ async def run_agent(
     yield finish_run(given, turn.interrupts)
 
 
-async def main(action: str, url: str, key: str, thread: str, file: str) -> None:
+async def main(
+    action: str, thread: str = "order_78291", file: str = "ag_ui_agent.json"
+) -> None:
     stored = Path(file)
     messages: list[Any] = [UserMessage(id="m-1", content="Tell Ann.")]
     kept: list[Interrupt] = []
-    with Gate(url, key) as gate:
+    with Gate() as gate:
         resume = None
         if action == "resume":
             found = json.loads(stored.read_text())

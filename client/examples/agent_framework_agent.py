@@ -1,8 +1,8 @@
 """An agent of Microsoft Agent Framework whose tool waits for people without a process
 that waits.
 
-    python agent_framework_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python agent_framework_agent.py resume URL KEY THREAD FILE  # after people decided
+    python agent_framework_agent.py start   # proposes, and ends
+    python agent_framework_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[agent-framework]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
@@ -76,8 +76,10 @@ async def run_agent(action: str, gate: Gate, thread: str, file: str) -> None:
     sys.stdout.write(f"{response.text}\n")
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "agent_framework_agent.json"
+) -> None:
+    with Gate() as gate:
         asyncio.run(run_agent(action, gate, thread, file))
 
 

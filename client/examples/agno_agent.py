@@ -1,7 +1,7 @@
 """An Agno agent whose tool waits for people without a process that waits.
 
-    python agno_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python agno_agent.py resume URL KEY THREAD FILE  # after people decided
+    python agno_agent.py start   # proposes, and ends
+    python agno_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[agno]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note."""
@@ -50,8 +50,10 @@ class ScriptedModel(Model):
         raise NotImplementedError
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "agno_agent.sqlite3"
+) -> None:
+    with Gate() as gate:
 
         @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:

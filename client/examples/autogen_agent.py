@@ -1,7 +1,7 @@
 """An AutoGen assistant whose tool waits for people without a process that waits.
 
-    python autogen_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python autogen_agent.py resume URL KEY THREAD FILE  # after people decided
+    python autogen_agent.py start   # proposes, and ends
+    python autogen_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[autogen]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
@@ -96,8 +96,10 @@ async def run_agent(action: str, gate: Gate, thread: str, file: Path) -> None:
         sys.stdout.write(f"{result.messages[-1].to_text()}\n")
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "autogen_agent.json"
+) -> None:
+    with Gate() as gate:
         asyncio.run(run_agent(action, gate, thread, Path(file)))
 
 

@@ -1,8 +1,8 @@
 """An agent of the Claude Agent SDK whose tool waits for people without a process that
 waits.
 
-    python claude_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python claude_agent.py resume URL KEY THREAD FILE  # after people decided
+    python claude_agent.py start   # proposes, and ends
+    python claude_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[claude-agent-sdk]" counterseal-conformance`.
 To stay runnable without a model's key, Claude Code talks to a server of the conformance
@@ -53,8 +53,10 @@ async def show_run(
             sys.stdout.write(f"Waits for people: {waiting['url']}\n")
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate, serve_messages(ScriptedModel()) as model:
+def main(
+    action: str, thread: str = "order_78291", file: str = "claude_agent.json"
+) -> None:
+    with Gate() as gate, serve_messages(ScriptedModel()) as model:
 
         @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A CrewAI flow whose tool waits for people without a process that waits.
 
-    python crewai_flow.py start URL KEY THREAD FILE   # proposes, and ends
-    python crewai_flow.py resume URL KEY THREAD FILE  # after people decided
+    python crewai_flow.py start   # proposes, and ends
+    python crewai_flow.py resume  # after people decided
 
 It needs `pip install "counterseal-client[crewai]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note."""
@@ -84,9 +84,11 @@ def build_flow(gate: Gate, store: SQLiteFlowPersistence) -> type[Flow[NoteState]
     return NoteFlow
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
+def main(
+    action: str, thread: str = "order_78291", file: str = "crewai_flow.sqlite3"
+) -> None:
     store = SQLiteFlowPersistence(file)
-    with Gate(url, key) as gate:
+    with Gate() as gate:
         flow = build_flow(gate, store)
         if action == "start":
             result = flow(persistence=store).kickoff(inputs={"id": thread})

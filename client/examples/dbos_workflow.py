@@ -1,7 +1,7 @@
 """A DBOS workflow whose tool waits for people without a process that waits.
 
-    python dbos_workflow.py start URL KEY THREAD FILE   # proposes, and ends
-    python dbos_workflow.py resume URL KEY THREAD FILE  # after people decided
+    python dbos_workflow.py start   # proposes, and ends
+    python dbos_workflow.py resume  # after people decided
 
 It needs `pip install "counterseal-client[dbos]"`; FILE is DBOS's database. To stay
 runnable without a model's key, the model is a script: it asks for one note."""
@@ -46,8 +46,10 @@ def build_agent(gate: Gate) -> Any:
     return run_agent
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "dbos_workflow.sqlite3"
+) -> None:
+    with Gate() as gate:
         config: Any = {"name": "notes", "system_database_url": f"sqlite:///{file}"}
         DBOS(config=config)
         run_agent = build_agent(gate)

@@ -1,7 +1,7 @@
 """A deep agent whose tool waits for people without a process that waits.
 
-    python deepagents_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python deepagents_agent.py resume URL KEY THREAD FILE  # after people decided
+    python deepagents_agent.py start   # proposes, and ends
+    python deepagents_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[deepagents]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -53,9 +53,11 @@ def send_note(to: str, text: str) -> str:
     return f"sent to {to}"
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
+def main(
+    action: str, thread: str = "order_78291", file: str = "deepagents_agent.sqlite3"
+) -> None:
     config: Any = {"configurable": {"thread_id": thread}}
-    with Gate(url, key) as gate:
+    with Gate() as gate:
         gated = GateMiddleware(gate, ["send_note", "write_file", "edit_file"])
         store = sqlite3.connect(file, check_same_thread=False)
         agent = create_deep_agent(

@@ -1,7 +1,7 @@
 """A Google ADK agent whose tool waits for people without a process that waits.
 
-    python google_adk_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python google_adk_agent.py resume URL KEY THREAD FILE  # after people decided
+    python google_adk_agent.py start   # proposes, and ends
+    python google_adk_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[google-adk]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -68,8 +68,10 @@ async def start_session(runner: Runner, session_id: str) -> list[Event]:
     return [event async for event in run]
 
 
-async def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+async def main(
+    action: str, thread: str = "order_78291", file: str = "google_adk_agent.sqlite3"
+) -> None:
+    with Gate() as gate:
         runner = build_runner(gate, file)
         if action == "start":
             events = await start_session(runner, thread)

@@ -1,7 +1,7 @@
 """A Haystack agent whose tool waits for people without a process that waits.
 
-    python haystack_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python haystack_agent.py resume URL KEY THREAD FILE  # after people decided
+    python haystack_agent.py start   # proposes, and ends
+    python haystack_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[haystack]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -52,8 +52,10 @@ def build_agent(gate: Gate) -> Agent:
     )
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "haystack_agent.json"
+) -> None:
+    with Gate() as gate:
         agent = build_agent(gate)
         try:
             if action == "start":

@@ -1,6 +1,6 @@
 """An agent that was written for HumanLayer, with the gate behind its decorators.
 
-    python humanlayer_agent.py URL KEY RUN_ID
+    python humanlayer_agent.py
 
 It waits for people in its process, as it did before. To stay runnable without a model's
 key, the model is a script: it asks for one note.
@@ -16,8 +16,8 @@ from counterseal_client.adapters.humanlayer import HumanLayer
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
 
-def main(url: str, key: str, run_id: str) -> None:
-    with Gate(url, key) as gate:
+def main(run_id: str = "order_78291") -> None:
+    with Gate() as gate:
         hl = HumanLayer(gate, run_id=run_id)
 
         @hl.require_approval()

@@ -1,7 +1,7 @@
 """An older agent of LangChain whose tool waits for people without a process that waits.
 
-    python langchain_classic_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python langchain_classic_agent.py resume URL KEY THREAD FILE  # after people decided
+    python langchain_classic_agent.py start   # proposes, and ends
+    python langchain_classic_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[langchain-classic]"`. To stay runnable without
 a model's key, the model is a script: it asks for one note."""
@@ -41,8 +41,10 @@ class ScriptedModel(FakeMessagesListChatModel):
         return self
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "langchain_classic_agent.json"
+) -> None:
+    with Gate() as gate:
 
         @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A LangGraph agent whose tool waits for people without a process that waits.
 
-    python langgraph_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python langgraph_agent.py resume URL KEY THREAD FILE  # after people decided
+    python langgraph_agent.py start   # proposes, and ends
+    python langgraph_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[langgraph]" langgraph-checkpoint-sqlite`. To
 stay runnable without a model's key, the model is a script: it asks for one note."""
@@ -48,9 +48,11 @@ def build_graph(gate: Gate, file: str) -> Graph:
     return graph.compile(checkpointer=SqliteSaver(store))
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
+def main(
+    action: str, thread: str = "order_78291", file: str = "langgraph_agent.sqlite3"
+) -> None:
     config: Any = {"configurable": {"thread_id": thread}}
-    with Gate(url, key) as gate:
+    with Gate() as gate:
         graph = build_graph(gate, file)
         if action == "start":
             graph.invoke({"messages": [HumanMessage("Tell Ann.")]}, config)

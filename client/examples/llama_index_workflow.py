@@ -1,7 +1,7 @@
 """A LlamaIndex workflow whose tool waits for people without a process that waits.
 
-    python llama_index_workflow.py start URL KEY THREAD FILE   # proposes, and ends
-    python llama_index_workflow.py resume URL KEY THREAD FILE  # after people decided
+    python llama_index_workflow.py start   # proposes, and ends
+    python llama_index_workflow.py resume  # after people decided
 
 It needs `pip install "counterseal-client[llama-index]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -58,8 +58,10 @@ class NoteWorkflow(Workflow):
         return StopEvent(result=f"I told Ann: {text}")
 
 
-async def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+async def main(
+    action: str, thread: str = "order_78291", file: str = "llama_index_workflow.json"
+) -> None:
+    with Gate() as gate:
         workflow = NoteWorkflow(gate)
         if action == "start":
             run = await run_workflow(workflow, thread=thread)

@@ -1,7 +1,6 @@
 """An MCP server behind the gate, and a client that calls it.
 
-    export COUNTERSEAL_URL=http://127.0.0.1:8000 COUNTERSEAL_KEY=cs_...
-    python mcp_notes.py call ann "Your parcel is on its way."
+    python mcp_notes.py call
 
 The client starts the proxy, and the proxy starts this file again as the server. It
 needs `pip install "counterseal-client[mcp]"`, and a policy with the tool `send_note`:
@@ -30,7 +29,7 @@ def send_note(to: str, text: str) -> str:
     return f"sent to {to}"
 
 
-async def call(to: str, text: str) -> None:
+async def call(to: str = "ann", text: str = "Your parcel is on its way.") -> None:
     """Call the tool until people have decided."""
     proxy = StdioServerParameters(
         command=sys.executable,

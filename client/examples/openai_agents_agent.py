@@ -1,8 +1,8 @@
 """An agent of the OpenAI Agents SDK whose tool waits for people without a process that
 waits.
 
-    python openai_agents_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python openai_agents_agent.py resume URL KEY THREAD FILE  # after people decided
+    python openai_agents_agent.py start   # proposes, and ends
+    python openai_agents_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[openai-agents]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
@@ -79,9 +79,11 @@ def build_agent(gate: Gate) -> Agent[Any]:
     return Agent("post", model=ScriptedModel(), tools=[build_tool(send_note)])
 
 
-async def main(action: str, url: str, key: str, thread: str, file: str) -> None:
+async def main(
+    action: str, thread: str = "order_78291", file: str = "openai_agents_agent.json"
+) -> None:
     set_tracing_disabled(True)
-    with Gate(url, key) as gate:
+    with Gate() as gate:
         agent = build_agent(gate)
         if action == "start":
             context = {"thread_id": thread}

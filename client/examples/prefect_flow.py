@@ -1,6 +1,5 @@
 """A Prefect flow whose tool waits for people without a process that waits.
 
-    export COUNTERSEAL_URL=... COUNTERSEAL_KEY=...
     python prefect_flow.py serve                # runs what can go on
     python prefect_flow.py start                # proposes; prints the id of the run
     python prefect_flow.py resume FLOW_RUN_ID   # after people decided
@@ -12,7 +11,6 @@ model is a script: it asks for one note.
 
 from __future__ import annotations
 
-import os
 import sys
 import uuid
 
@@ -26,7 +24,7 @@ NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
 
 def open_gate() -> Gate:
-    return Gate(os.environ["COUNTERSEAL_URL"], os.environ["COUNTERSEAL_KEY"])
+    return Gate()
 
 
 @flow(name="notes", persist_result=True, log_prints=True)

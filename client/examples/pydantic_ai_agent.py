@@ -1,7 +1,7 @@
 """A Pydantic AI agent whose tool waits for people without a process that waits.
 
-    python pydantic_ai_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python pydantic_ai_agent.py resume URL KEY THREAD FILE  # after people decided
+    python pydantic_ai_agent.py start   # proposes, and ends
+    python pydantic_ai_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[pydantic-ai]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -46,8 +46,10 @@ def build_agent(gate: Gate) -> Agent[None, Any]:
     )
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "pydantic_ai_agent.json"
+) -> None:
+    with Gate() as gate:
         agent = build_agent(gate)
         if action == "start":
             result = agent.run_sync("Tell Ann.", conversation_id=thread)

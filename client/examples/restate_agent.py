@@ -1,18 +1,19 @@
 """A Restate workflow whose tool waits for people without a process that waits.
 
-    python restate_agent.py serve URL KEY PORT             # runs what can go on
-    python restate_agent.py start URL KEY INGRESS THREAD   # proposes, and ends
-    python restate_agent.py resume URL KEY INGRESS THREAD  # after people decided
+    python restate_agent.py serve   # runs what can go on
+    python restate_agent.py start   # proposes, and ends
+    python restate_agent.py resume  # after people decided
 
-It needs `pip install "counterseal-client[restate]" hypercorn` and a Restate server with
-INGRESS, such as http://127.0.0.1:8080, at which http://127.0.0.1:PORT is registered. An
-endpoint must serve for the other two, and may be restarted at any time. To stay
-runnable without a model's key, the model is a script: it asks for one note.
+It needs `pip install "counterseal-client[restate]" hypercorn` and a Restate server
+(INGRESS), at which this endpoint (PORT) is registered. The endpoint must serve for the
+other two, and may be restarted at any time. To stay runnable without a model's key, the
+model is a script: it asks for one note.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Any
 
@@ -24,6 +25,8 @@ from restate.client import create_client
 from counterseal_client import Gate, get_claim
 from counterseal_client.adapters.restate import GateCalls, resume_run
 
+INGRESS = os.environ.get("INGRESS", "http://127.0.0.1:8080")
+PORT = os.environ.get("PORT", "9080")
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
 
@@ -51,15 +54,15 @@ def build_agent(gate: Gate) -> tuple[list[Any], Any]:
     return [agent, *calls.services], run_agent
 
 
-async def main(action: str, url: str, key: str, where: str, thread: str = "") -> None:
-    with Gate(url, key) as gate:
+async def main(action: str, thread: str = "order_78291") -> None:
+    with Gate() as gate:
         services, run_agent = build_agent(gate)
         if action == "serve":
-            config = Config.from_mapping(bind=f"127.0.0.1:{where}")
+            config = Config.from_mapping(bind=f"127.0.0.1:{PORT}")
             app: Any = restate.app(services)
             await serve(app, config)
             return
-        async with create_client(where) as client:
+        async with create_client(INGRESS) as client:
             if action == "start":
                 await client.workflow_send(run_agent, thread, "Tell Ann.")
             elif await resume_run(client, thread, gate, wait_seconds=30):

@@ -1,8 +1,8 @@
 """An agent of Semantic Kernel whose function waits for people without a process that
 waits.
 
-    python semantic_kernel_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python semantic_kernel_agent.py resume URL KEY THREAD FILE  # after people decided
+    python semantic_kernel_agent.py start   # proposes, and ends
+    python semantic_kernel_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[semantic-kernel]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
@@ -80,8 +80,10 @@ async def run_agent(action: str, gate: Gate, thread: str, file: Path) -> None:
         sys.stdout.write(f"{response.message.content}\n")
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "semantic_kernel_agent.json"
+) -> None:
+    with Gate() as gate:
         asyncio.run(run_agent(action, gate, thread, Path(file)))
 
 

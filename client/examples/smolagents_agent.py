@@ -1,8 +1,8 @@
 """A tool calling agent of smolagents whose tool waits for people without a process that
 waits.
 
-    python smolagents_agent.py start URL KEY THREAD FILE   # proposes, and ends
-    python smolagents_agent.py resume URL KEY THREAD FILE  # after people decided
+    python smolagents_agent.py start   # proposes, and ends
+    python smolagents_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[smolagents]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note."""
@@ -40,8 +40,10 @@ class ScriptedModel(Model):
         return ChatMessage(role=MessageRole.ASSISTANT, tool_calls=[call])
 
 
-def main(action: str, url: str, key: str, thread: str, file: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", file: str = "smolagents_agent.json"
+) -> None:
+    with Gate() as gate:
 
         @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A Strands agent whose tool waits for people without a process that waits.
 
-    python strands_agent.py start URL KEY THREAD FOLDER   # proposes, and ends
-    python strands_agent.py resume URL KEY THREAD FOLDER  # after people decided
+    python strands_agent.py start   # proposes, and ends
+    python strands_agent.py resume  # after people decided
 
 It needs `pip install "counterseal-client[strands]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
@@ -54,8 +54,10 @@ class ScriptedModel(Model):
         yield {"messageStop": {"stopReason": "end_turn" if answered else "tool_use"}}
 
 
-def main(action: str, url: str, key: str, thread: str, folder: str) -> None:
-    with Gate(url, key) as gate:
+def main(
+    action: str, thread: str = "order_78291", folder: str = "strands_agent_runs"
+) -> None:
+    with Gate() as gate:
 
         @gate.tool
         def send_note(to: str, text: str) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """A Temporal workflow whose tool waits for people without a process that waits.
 
-    python temporal_workflow.py worker URL KEY SERVER          # runs what can go on
-    python temporal_workflow.py start URL KEY SERVER THREAD    # proposes, and ends
-    python temporal_workflow.py resume URL KEY SERVER THREAD   # after people decided
+    python temporal_workflow.py serve   # a worker: runs what can go on
+    python temporal_workflow.py start   # proposes, and ends
+    python temporal_workflow.py resume  # after people decided
 
-It needs `pip install "counterseal-client[temporal]"` and a Temporal server at SERVER,
-such as 127.0.0.1:7233. A worker must run for the other two, and may be restarted at any
+It needs `pip install "counterseal-client[temporal]"` and a Temporal server
+(TEMPORAL_ADDRESS). A worker must run for the other two, and may be restarted at any
 time. To stay runnable without a model's key, the model is a script: it asks for one
 note."""
 
@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
         resume_workflow,
     )
 
+SERVER = os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233")
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 QUEUE = "notes"
 
@@ -57,10 +58,10 @@ async def run_worker(client: Client, gate: Gate) -> None:
     ).run()
 
 
-async def main(action: str, url: str, key: str, server: str, thread: str = "") -> None:
-    client = await Client.connect(server)
-    with Gate(url, key) as gate:
-        if action == "worker":
+async def main(action: str, thread: str = "order_78291") -> None:
+    client = await Client.connect(SERVER)
+    with Gate() as gate:
+        if action == "serve":
             await run_worker(client, gate)
         elif action == "start":
             run = NoteWorkflow.run

@@ -55,6 +55,8 @@ class LoopbackGate:
     finished: list[str] = field(default_factory=list)
     # What becomes of a proposal while somebody waits for it.
     facts_at_wait: dict[str, dict[str, Any]] = field(default_factory=dict)
+    questions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    question_facts: dict[str, Any] = field(default_factory=dict)  # at the first wait
     faults: list[Fault] = field(default_factory=list)
     calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -72,7 +74,8 @@ class LoopbackGate:
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> tuple[int, Any, dict[str, str]]:
         if headers.get("authorization") != f"Bearer {KEY}":
-            return problem(401, "bad_key")
+            healthy = {"status": "ok", "database": "ok"}
+            return (200, healthy, {}) if path == "/readyz" else problem(401, "bad_key")
         split = urlsplit(path)
         query = {k: v[0] for k, v in parse_qs(split.query).items()}
         steps = split.path.removeprefix("/api/v1/").split("/")
@@ -92,9 +95,11 @@ class LoopbackGate:
             case "POST", ["grants", "redeem"]:
                 return self._redeem(headers["idempotency-key"])
             case _:
-                return self._other(steps, body)
+                return self._other(steps, headers, body)
 
-    def _other(self, steps: list[str], body: bytes) -> tuple[int, Any, dict[str, str]]:
+    def _other(
+        self, steps: list[str], headers: dict[str, str], body: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
         match steps:
             case ["proposals", name, "messages"]:
                 return self._take_message(name, json.loads(body))
@@ -105,12 +110,30 @@ class LoopbackGate:
                 return 200, {"thread": name, "status": "finished"}, {}
             case ["executions", _, "outcome"]:
                 return 200, self.proposals["p-1"], {}
-            case ["tools"]:
-                return 200, self.tools, {}
-            case ["whoami"]:
-                return 200, {"agent": "riley", "state": self.state}, {}
+            case ["questions", *more]:
+                return self._answer_question(more, headers, body)
+            case ["evidence" | "tools" | "whoami" as name]:
+                agent = {"agent": "riley", "state": self.state}
+                known = {"evidence": {}, "tools": self.tools, "whoami": agent}
+                return 200, known[name], {}
             case _:
                 return problem(404, "not_found")
+
+    def _answer_question(
+        self, steps: list[str], headers: dict[str, str], body: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        if not steps:
+            return self._ask(headers["idempotency-key"], json.loads(body))
+        name, *more = steps
+        withdrawn = {"status": "withdrawn"}
+        self.questions[name] |= withdrawn if more else self.question_facts
+        return 200, self.questions[name], {}
+
+    def _ask(self, key: str, asked: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        """A question that waits; the same key asks the same one."""
+        name = self.keys.setdefault(key, (b"", f"q-{len(self.questions) + 1}"))[1]
+        more = {"id": name, "status": "open", "url": f"http://gate/questions/{name}/"}
+        return 201, self.questions.setdefault(name, {**asked, **more}), {}
 
     def ask(self, proposal: str, text: str, round_: int = 1) -> None:
         """A person's question."""

@@ -249,7 +249,7 @@ def test_a_question_is_answered_and_only_people_are_news(gate, client):
     heard = client.wait(first.id, 0)
     assert [one.round for one in heard.questions] == [1, 2]
     client.answer(first.id, "Order 78291.", round=1)
-    after = client.ask(first.id, "Is a photo enough?")
+    after = client.ask_reviewers(first.id, "Is a photo enough?")
     assert [one.round for one in after.questions] == [2]
     assert len(after.received) == 2
     assert [one.sender for one in client.messages(first.id)][2:] == ["agent", "agent"]

@@ -19,6 +19,7 @@ import httpx2
 import pytest
 
 from agents import keys
+from agents.registry import AgentChange
 from counterseal_client import (
     ApiError,
     ApprovalPending,
@@ -42,6 +43,7 @@ from reviews import deadlines
 from reviews.decisions import returns
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import conftest, factories
+from tests.agents import loosening
 from tests.client.mcp.conftest import POLICY
 from tests.factories import decide
 from tests.stack import Stack, wait_until
@@ -220,10 +222,32 @@ def test_an_undeclared_tool_says_what_to_declare(desk: Desk) -> None:
 
     with desk.gate.thread("t-1"), pytest.raises(ToolNotDeclared) as caught:
         paint("north")
-    assert "counterseal agents change AGENT --add-tool paint" in caught.value.next_step
+    assert "AGENT --by ADMINISTRATOR --add-tool paint`" in caught.value.next_step
     assert '"wall": {' in caught.value.declaration
     with pytest.raises(LookupError, match="paint is not declared"):
         desk.gate.check_tools()
+
+
+def test_the_printed_entry_loads_and_the_same_call_then_waits(desk: Desk) -> None:
+    """The advice of the error is true: the same program goes on in the same run."""
+
+    @desk.gate.tool(wait_seconds=0)
+    def paint(wall: str) -> None:
+        """Paint a wall."""
+
+    with desk.gate.thread("t-1"), pytest.raises(ToolNotDeclared) as caught:
+        paint("north")
+    text = caught.value.declaration
+    text = text.replace("<queue>", "mail").replace("<high or critical>", "high")
+    document = factories.document_of_tests()
+    document["tools"] |= json.loads(text)
+    factories.policy(desk.people.people, document)
+    loosening.loosen(
+        desk.people, AgentChange(tools=[*desk.people.agent.tools, "paint"])
+    )
+    with desk.gate.thread("t-1"), pytest.raises(ApprovalPending):
+        paint("north")
+    assert desk.find_request().proposal.tool_name == "paint"
 
 
 def test_an_argument_that_the_policy_lacks_is_found_before_a_call(desk: Desk) -> None:

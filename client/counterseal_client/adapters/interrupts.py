@@ -1,7 +1,8 @@
 """The values of LangGraph's and LangChain's interrupts, and the answers to them. Plain
 data: nothing here imports a framework.
 
-Three kinds of values wait for people: the adapter's own, raised by a tool; the one of
+Four kinds of values wait for people: the adapter's own, raised by a tool for its call
+or for a question; the one of
 `HumanInTheLoopMiddleware` for a batch of calls, answered by position; and its one for
 a single call.
 """
@@ -13,11 +14,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterseal_client.gate import Gate
-from counterseal_client.models import Proposal
+from counterseal_client.models import Proposal, Question
 
 from .decisions import is_ready, look_up, names_proposal, read_refusal
 
 NOT_PROPOSED = "Not proposed. "
+QUESTION_TYPE = "counterseal_question"
 _DESCRIPTION = re.compile(r"Counterseal request (p-[a-z0-9]+)\b", re.ASCII)
 
 
@@ -38,6 +40,17 @@ def is_batch(value: Any) -> bool:
     return isinstance(value, Mapping) and "action_requests" in value
 
 
+def describe_question(question: Question) -> dict[str, Any]:
+    """The value of an interrupt that waits for the answer to a question."""
+    url = question.url
+    return {"type": QUESTION_TYPE, "question": question.id, "url": url}
+
+
+def names_question(value: Any) -> bool:
+    """Whether an interrupt comes from `describe_question`."""
+    return isinstance(value, Mapping) and value.get("type") == QUESTION_TYPE
+
+
 def list_proposals(value: Any) -> list[str]:
     """The proposals that an interrupt waits for; none if it is not the gate's."""
     if names_proposal(value):
@@ -53,6 +66,9 @@ def build_answer(value: Any, gate: Gate, wait_seconds: float = 0) -> Any:
     A batch is answered when each of its calls is decided, with as many decisions as it
     has calls, in their order. Waits for at most `wait_seconds` for each call.
     """
+    if names_question(value):
+        question = gate.wait_question(str(value["question"]), wait_seconds)
+        return None if question.status == "open" else {"question": question.id}
     if names_proposal(value):
         proposal = look_up(str(value["proposal"]), gate, wait_seconds)
         return {"proposal": proposal.id} if is_ready(proposal) else None

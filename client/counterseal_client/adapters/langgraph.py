@@ -12,6 +12,7 @@ again while nobody has decided.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -26,13 +27,15 @@ from counterseal_client.errors import InvalidArguments
 from counterseal_client.gate import Gate
 from counterseal_client.gated_tools import AsyncGatedTool, GatedTool
 from counterseal_client.operations import Details
+from counterseal_client.questions import ASK_DOC, TEXT_SCHEMA, format_ended_question
+from counterseal_client.signatures import build_call_key
 from counterseal_client.tool_errors import ApprovalPending, ToolError
 from counterseal_client.tools import ToolResult
 
 from .calls import NamedCall, check_call_id, check_thread, describe_words, format_result
 from .decisions import describe_waiting, names_proposal
 from .flags import AdapterFlags
-from .interrupts import build_answer
+from .interrupts import build_answer, describe_question, names_question
 
 FLAGS = AdapterFlags(framework="langgraph", minimum="1.2.22")
 FLAGS.check_version("a late answer could resume another interrupt of the same node.")
@@ -95,6 +98,39 @@ def build_async_tool(
                 return answer_result(tool.name, call.call_id, result)
 
     return StructuredTool.from_function(coroutine=run, **_describe_tool(tool))
+
+
+def build_question_tool(
+    gate: Gate,
+    to: str,
+    *,
+    schema: Mapping[str, Any] = TEXT_SCHEMA,
+    name: str = "ask_human",
+    expires: timedelta | float = timedelta(days=1),
+) -> BaseTool:
+    """Build a tool with which the model asks people: the queue `to`, or `@login`.
+
+    The graph suspends until somebody answers, and `resume_graph` goes on. The model
+    reads the text of a one-text form, else the answer as JSON.
+    """
+
+    def ask(question: str, runtime: ToolRuntime) -> str:
+        call = name_running_call(runtime, lambda message, call_id: {})
+        asked = gate.open_question(
+            to,
+            schema,
+            question,
+            expires=expires,
+            thread=call.thread,
+            idempotency_key=build_call_key(call.thread, call.call_id),
+        )
+        while asked.status == "open":
+            # Suspends the graph. After a resume it returns, and the gate is asked.
+            interrupt(describe_question(asked))
+            asked = gate.get_question(asked.id)
+        return format_ended_question(asked)
+
+    return StructuredTool.from_function(ask, name=name, description=ASK_DOC)
 
 
 def _describe_tool(
@@ -181,7 +217,7 @@ def resume_graph(
         return graph.invoke(None, config)
     answers: dict[str, Any] = {}
     for found in state.interrupts:
-        if names_proposal(found.value):
+        if names_proposal(found.value) or names_question(found.value):
             answer = build_answer(found.value, gate, 0 if answers else wait_seconds)
             answers |= {} if answer is None else {found.id: answer}
     return send_answers(graph, config, answers) if answers else None

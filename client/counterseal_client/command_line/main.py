@@ -16,6 +16,7 @@ from ..settings import mask_secrets
 from ..terminal.text import Line, Screen, Style, escape_text
 from ..version import __version__
 from . import commands, server_commands
+from .examples import EXAMPLES, HelpFormatter, format_examples
 from .outcomes import ExitCode
 from .sessions import InvalidUsage
 
@@ -72,13 +73,16 @@ def build_parser() -> CommandParser:
     for found in pkgutil.iter_modules(commands.__path__):
         module = importlib.import_module(f"{commands.__name__}.{found.name}")
         module.add_parser(subparsers)
+    for name, command in subparsers.choices.items():
+        command.formatter_class = HelpFormatter
+        command.epilog = format_examples(EXAMPLES[name])
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] not in server_commands.NAMES:
+    if not server_commands.has_command(arguments):
         return run_client_command(arguments)
     if server_commands.is_installed():
         return server_commands.run_server_command(arguments)

@@ -15,12 +15,24 @@ NAMES = (
     "migrate",
     "check",
     "setup-link",
+    "log",
+    "tools",
     "restored",
     "people",
     "policy",
     "agents",
     "keys",
 )
+
+
+# The client brings this one of a group of the server.
+IMPORT = ["tools", "import"]
+
+
+def has_command(arguments: Sequence[str]) -> bool:
+    """Whether the server has the command that these arguments name."""
+    first = list(arguments[:2])
+    return bool(first) and first[0] in NAMES and first != IMPORT
 
 
 def is_installed() -> bool:
@@ -32,6 +44,12 @@ def run_server_command(arguments: Sequence[str]) -> int:
     """Run a command of the installed server, and return its exit code."""
     code: int = importlib.import_module("counterseal").run(arguments)
     return code
+
+
+def diagnose() -> list[dict[str, str]]:
+    """What the installed server finds about the gate that this machine runs."""
+    rows: list[dict[str, str]] = importlib.import_module("counterseal").diagnose()
+    return rows
 
 
 def describe_server_commands() -> str:

@@ -1,6 +1,6 @@
-"""The first lines of an agent, as `counterseal init` writes them: one tool of the
-policy behind the gate, as a plain function or in a framework. They run as they are,
-with a function that only prints."""
+"""The first lines of an agent, as `counterseal init function` writes them: one tool of
+the policy behind the gate, as a plain function. They run as they are, with a function
+that only prints."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ TYPES: Mapping[str, tuple[str, Any]] = {
     "object": ("dict[str, Any]", {}),
 }
 """For each type of JSON Schema, the annotation and an example."""
+
+EXAMPLE_TEXTS = ("...", "9.00", "1", "USD", "a", "ann@example.com", "2026-11-28")
 
 SAFE_EXAMPLE = re.compile(r"[A-Za-z0-9_.-]+")
 """A value of the policy that can stand in a command and in a docstring as it is."""
@@ -73,177 +75,35 @@ if __name__ == "__main__":
 '''
 )
 
-LANGGRAPH = (
-    '''\
-"""A LangGraph agent with $name behind the gate.
-
-    pip install "counterseal-client[langgraph]"
-    python $file start RUN '$example'
-    python $file resume RUN
-"""
-
-from __future__ import annotations
-
-import json
-import sqlite3
-import sys
-from typing import Any
-
-from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
-
-from counterseal_client import Gate, get_claim
-from counterseal_client.adapters.langgraph import build_tool, resume_graph
-
-gate = Gate()
-
-
-'''
-    + _TOOL
-    + '''
-
-def call_model(state: MessagesState) -> dict[str, Any]:
-    """Stands for your chat model: it calls the tool with what it was asked for."""
-    last = state["messages"][-1]
-    if not isinstance(last, HumanMessage):
-        return {"messages": [AIMessage("Done.")]}
-    call = {"id": "call_1", "name": "$name", "args": json.loads(str(last.content))}
-    return {"messages": [AIMessage("I was asked to.", tool_calls=[call])]}
-
-
-graph = StateGraph(MessagesState)
-graph.add_node("model", call_model)
-graph.add_node("tools", ToolNode([build_tool($name)]))
-graph.add_edge(START, "model")
-graph.add_conditional_edges("model", tools_condition)
-graph.add_edge("tools", "model")
-store = sqlite3.connect("$stem.sqlite3", check_same_thread=False)
-agent = graph.compile(checkpointer=SqliteSaver(store))
-
-
-def main(action: str, run: str, arguments: str = "") -> None:
-    """Start a run, or resume it once people have decided, in any process."""
-    config: Any = {"configurable": {"thread_id": run}}
-    if action == "start":
-        agent.invoke({"messages": [HumanMessage(arguments)]}, config)
-    else:
-        resume_graph(agent, config, gate, wait_seconds=60)
-    for waiting in agent.get_state(config).interrupts:
-        sys.stdout.write(f"Waits for people: {waiting.value['url']}\\n")
-    for message in agent.get_state(config).values["messages"][2:]:
-        sys.stdout.write(f"{message.content}\\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
-'''
+NOTE_TOOL = ToolDeclaration(
+    name="send_note",
+    title="Send a note to a person",
+    tier="approve",
+    schema={
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "text": {"type": "string"}},
+        "required": ["to", "text"],
+    },
 )
-
-LANGCHAIN = (
-    '''\
-"""A LangChain agent with $name behind the gate.
-
-    pip install "counterseal-client[langchain]"
-    python $file start RUN '$example'
-    python $file resume RUN
-"""
-
-from __future__ import annotations
-
-import json
-import sqlite3
-import sys
-from typing import Any
-
-from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langgraph.checkpoint.sqlite import SqliteSaver
-
-from counterseal_client import Gate, get_claim
-from counterseal_client.adapters.langchain import resume_agent, review_by_gate
-from counterseal_client.adapters.langgraph import build_tool
-
-gate = Gate()
+"""The tool of the first lines where the policy declares none for this agent."""
 
 
-'''
-    + _TOOL
-    + '''
-
-class ScriptedModel(BaseChatModel):
-    """Stands for your chat model: it calls the tool with what it was asked for."""
-
-    _llm_type = "scripted"
-
-    def bind_tools(self, tools: Any, **options: Any) -> Any:
-        return self
-
-    def _generate(self, messages: Any, *args: Any, **options: Any) -> ChatResult:
-        last = messages[-1]
-        answer = AIMessage("Done.")
-        if isinstance(last, HumanMessage):
-            args = json.loads(str(last.content))
-            call = {"id": "call_1", "name": "$name", "args": args}
-            answer = AIMessage("I was asked to.", tool_calls=[call])
-        return ChatResult(generations=[ChatGeneration(message=answer)])
-
-
-store = sqlite3.connect("$stem.sqlite3", check_same_thread=False)
-agent = create_agent(
-    ScriptedModel(),
-    tools=[build_tool($name)],
-    middleware=[
-        HumanInTheLoopMiddleware(
-            {"$name": review_by_gate($name)}, interrupt_mode="per_call"
-        )
-    ],
-    checkpointer=SqliteSaver(store),
-)
-
-
-def main(action: str, run: str, arguments: str = "") -> None:
-    """Start a run, or resume it once people have decided, in any process."""
-    config: Any = {"configurable": {"thread_id": run}}
-    if action == "start":
-        agent.invoke({"messages": [HumanMessage(arguments)]}, config)
-    else:
-        resume_agent(agent, config, gate, wait_seconds=60)
-    if agent.get_state(config).interrupts:
-        sys.stdout.write("Waits for people.\\n")
-    for message in agent.get_state(config).values["messages"][2:]:
-        sys.stdout.write(f"{message.content}\\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
-'''
-)
-
-STARTERS: Mapping[str, str] = {
-    "function": FUNCTION,
-    "langgraph": LANGGRAPH,
-    "langchain": LANGCHAIN,
-}
-"""For each framework, the program."""
-
-
-def build_starter(framework: str, tool: ToolDeclaration, file: str) -> str:
-    """The program of one framework for one tool. `file` is its own name."""
+def build_starter(tool: ToolDeclaration, file: str) -> str:
+    """The program for one tool. `file` is its own name."""
     fields = list_required_fields(tool)
-    example = json.dumps({name: example for name, _, example in fields})
-    return Template(STARTERS[framework]).substitute(
+    return Template(FUNCTION).substitute(
         name=tool.name,
         title=build_title(tool),
         parameters=", ".join(f"{name}: {hint}" for name, hint, _ in fields),
-        example=example,
+        example=build_example(tool),
         file=file,
-        stem=file.removesuffix(".py"),
     )
+
+
+def build_example(tool: ToolDeclaration) -> str:
+    """Arguments to call the tool with, as JSON."""
+    fields = list_required_fields(tool)
+    return json.dumps({name: example for name, _, example in fields})
 
 
 def build_title(tool: ToolDeclaration) -> str:
@@ -261,6 +121,15 @@ def list_required_fields(tool: ToolDeclaration) -> list[tuple[str, str, Any]]:
     ]
 
 
+def _find_text(pattern: Any) -> str:
+    """An example that a pattern takes; the first one where none fits."""
+    try:
+        fitting = [text for text in EXAMPLE_TEXTS if re.search(pattern, text)]
+    except (re.error, TypeError):  # of another dialect, or none
+        fitting = []
+    return [*fitting, *EXAMPLE_TEXTS][0]
+
+
 def _find_type(schema: Any) -> tuple[str, Any]:
     schema = schema if isinstance(schema, dict) else {}
     choices = schema.get("enum")
@@ -269,6 +138,8 @@ def _find_type(schema: Any) -> tuple[str, Any]:
         plain = [choice for choice in choices if SAFE_EXAMPLE.fullmatch(str(choice))]
         return ("str" if texts else "Any"), plain[0] if plain else "..."
     kind = schema.get("type")
+    if kind == "string":
+        return "str", _find_text(schema.get("pattern"))
     return TYPES.get(kind, ("Any", None)) if isinstance(kind, str) else ("Any", None)
 
 

@@ -102,6 +102,13 @@ def _add_gate_arguments(group: Any) -> None:
         help="how long an approved call waits for the server",
     )
     group.add_argument(
+        "--ask",
+        default="",
+        metavar="QUEUE",
+        help="the queue, or @login, whose people answer the server's elicitations;"
+        " without --url",
+    )
+    group.add_argument(
         "--rationale", default="", help="why this agent calls tools, for all proposals"
     )
 
@@ -163,7 +170,7 @@ async def _serve_stdio(options: argparse.Namespace, imported: ImportedTools) -> 
     async with build_gate(options) as gate:
         thread = options.thread or build_thread()
         tool_gate = build_tool_gate(options, gate)
-        await run_stdio_proxy(options.server, tool_gate, imported, thread)
+        await run_stdio_proxy(options.server, tool_gate, imported, thread, options.ask)
     return 0
 
 

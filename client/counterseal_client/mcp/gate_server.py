@@ -1,5 +1,5 @@
 """The gate's own MCP server: an agent that speaks nothing but MCP proposes actions,
-asks what became of them, and withdraws them.
+asks what became of them, withdraws them, and asks people.
 
 It performs nothing. A proposal of a tool that the gate performs runs there; a tool
 behind the proxy or the extension is called there.
@@ -15,8 +15,9 @@ from mcp.types import ToolAnnotations
 
 from ..errors import CountersealError
 from ..gate import AsyncGate
-from ..models import Proposal
+from ..models import Proposal, Question
 from ..operations import Details
+from ..questions import TEXT_SCHEMA
 
 LONGEST_WAIT = 25.0
 """Seconds: below the time-out that clients usually have for one call."""
@@ -25,7 +26,7 @@ INSTRUCTIONS = (
     "Counterseal is an approval gate. Propose an action with `propose`; its policy says"
     " whether people must agree. Ask with `get_proposal` until the status is final."
     " `executed` means that it happened; `rejected` comes with a reason; never propose"
-    " the same again after `unknown`."
+    " the same again after `unknown`. `ask` asks people what only they can tell."
 )
 Json = dict[str, Any]
 
@@ -78,7 +79,54 @@ def build_gate_server(gate: AsyncGate, thread: str) -> MCPServer[Any]:
         except CountersealError as error:
             raise ToolError(str(error)) from error
 
+    _add_question_tools(server, gate, thread)
     return server
+
+
+def _add_question_tools(server: MCPServer[Any], gate: AsyncGate, thread: str) -> None:
+    @server.tool(annotations=ToolAnnotations(destructive_hint=False))
+    async def ask(
+        to: str,
+        question: str,
+        idempotency_key: str,
+        schema: Json | None = None,
+        run: str = "",
+    ) -> Json:
+        """Ask people a question. `to` is a queue, or `@` and a person's login. `schema`
+        is a flat JSON Schema of the answer, one text if you leave it out. The answer
+        permits nothing. Call `get_question` until the status is no longer `open`."""
+        try:
+            asked = await gate.open_question(
+                to,
+                schema or TEXT_SCHEMA,
+                question,
+                thread=run or thread,
+                idempotency_key=idempotency_key,
+            )
+        except (CountersealError, ValueError) as error:
+            raise ToolError(str(error)) from error
+        return describe_question(asked)
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    async def get_question(question: str, wait_seconds: float = 0) -> Json:
+        """Return the current state of a question, and its answer. With `wait_seconds`,
+        at most 25, wait for that long until it has ended."""
+        try:
+            seconds = max(0.0, min(wait_seconds, LONGEST_WAIT))
+            return describe_question(await gate.wait_question(question, seconds))
+        except CountersealError as error:
+            raise ToolError(str(error)) from error
+
+
+def describe_question(question: Question) -> Json:
+    """A question for a model."""
+    return {
+        "id": question.id,
+        "status": question.status,
+        "answer": question.answer,
+        "note": question.note,
+        "url": question.url,
+    }
 
 
 def describe_proposal(proposal: Proposal) -> Json:

@@ -242,6 +242,7 @@ class RemoteTool(ToolDefinition):
             threshold=gate.approval_required_risk,
             signature=RemoteSignature(tool),
         )
+        self.description = str(tool.get("description") or "")
         self._tool = tool
         self._call = function
 

@@ -7,6 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ from mcp.types import (
 )
 
 from ..errors import CountersealError
+from .elicitation import Elicitor
 from .gated_calls import ToolGate
 from .interception import ANSWERED, REWRITTEN, Caller, Interceptor
 from .results import Json, RemoteError
@@ -122,6 +124,7 @@ class StdioProxy:
     client: Writer
     group: TaskGroup
     caller: Caller
+    elicitor: Elicitor | None = None
     # Requests of the client that are being answered here, and the methods of those that
     # the server has.
     _answering: dict[str | int, anyio.CancelScope] = field(default_factory=dict)
@@ -134,6 +137,9 @@ class StdioProxy:
                 self.group.start_soon(self._answer_request, message)
                 return
             self._forwarded[message.id] = message.method
+            if message.method == "initialize" and self.elicitor is not None:
+                params = self.elicitor.declare(message.params)
+                message = message.model_copy(update={"params": params})
         # A call without an id waits for no result, and some servers would run it.
         if isinstance(message, JSONRPCNotification) and (
             message.method in ANSWERED or self._cancel_request(message)
@@ -159,7 +165,29 @@ class StdioProxy:
             if isinstance(message, JSONRPCResponse) and method in REWRITTEN:
                 result = self.interceptor.rewrite_result(method, dict(message.result))
                 message = message.model_copy(update={"result": result})
+        elif isinstance(message, JSONRPCRequest) and self._takes(message):
+            self.group.start_soon(self._answer_elicitation, message)
+            return
         await self._send_client(message)
+
+    def _takes(self, request: JSONRPCRequest) -> bool:
+        elicitor = self.elicitor
+        return elicitor is not None and elicitor.takes(request.method, request.params)
+
+    async def _answer_elicitation(self, request: JSONRPCRequest) -> None:
+        assert self.elicitor is not None
+        answer: JSONRPCResponse | JSONRPCError
+        try:
+            result = await self.elicitor.answer(request.params)
+            answer = JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+        except RemoteError as error:
+            fault = ErrorData(code=error.code, message=error.message)
+            answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=fault)
+        except CountersealError as error:
+            fault = ErrorData(code=INTERNAL_ERROR, message=str(error))
+            answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=fault)
+        with suppress(ServerGone):
+            await self.upstream.send_message(answer)
 
     async def _answer_request(self, request: JSONRPCRequest) -> None:
         if request.id in self._answering:
@@ -223,9 +251,11 @@ async def run_stdio_proxy(
     tool_gate: ToolGate,
     imported: ImportedTools,
     thread: str,
+    ask: str = "",
 ) -> None:
     """Start the server and serve the client of this process until it closes its
-    side."""
+    side. `ask` names the people who answer the server's elicitations; without it, the
+    client's user does."""
     server = build_server_command(command)
     async with (
         stdio_client(server) as (server_reads, server_writes),
@@ -237,7 +267,10 @@ async def run_stdio_proxy(
         tasks = TaskRunner(tool_gate, group)
         interceptor = Interceptor(tool_gate, imported, tasks)
         caller = Caller(thread, SESSION)
-        proxy = StdioProxy(interceptor, upstream, client_writes, group, caller)
+        elicitor = Elicitor(tool_gate.gate, ask, thread) if ask else None
+        proxy = StdioProxy(
+            interceptor, upstream, client_writes, group, caller, elicitor
+        )
         group.start_soon(_pump_server, server_reads, proxy)
         async for item in client_reads:
             if isinstance(item, Exception):

@@ -100,7 +100,8 @@ class ImportedTools:
             isinstance(value, str) for value in tools.values()
         ):
             raise ValueError(
-                f"{path} is no list of imported tools: write one with `import --tools`."
+                f"{path} is no list of imported tools: write one with"
+                " `counterseal tools import --tools FILE -- SERVER COMMAND`."
             )
         return cls(tools)
 

@@ -17,6 +17,7 @@ from ..people import (
     DryRun,
     EffectView,
     Evidence,
+    EvidenceFile,
     FileChange,
     RequestDetail,
     RequestLine,
@@ -307,6 +308,20 @@ def _describe_evidence(evidence: Iterable[Evidence]) -> Iterator[Line]:
         yield from _quote_text(item.text, indent=2)
         if item.note:
             yield Line(item.note, indent=2)
+        if item.file:
+            yield from _describe_attachment(item.file)
+
+
+def _describe_attachment(file: EvidenceFile) -> Iterator[Line]:
+    about = f"{file.name} ({file.media_type}, {file.size:,} bytes, {file.sha256[:19]})"
+    yield Line(about, indent=2, quoted=True)
+    for note in filter(None, (file.why_not, *file.notes)):
+        yield Line(note, indent=2)
+    if file.table:
+        rows = (file.table.columns, *file.table.rows)
+        yield from _quote_text("\n".join(" | ".join(row) for row in rows), indent=2)
+    elif not file.why_not:
+        yield Line("See its pictures on the page.", indent=2)
 
 
 def _quote_text(text: str, indent: int) -> Iterator[Line]:

@@ -1,9 +1,9 @@
 // An agent of the Vercel AI SDK whose tool waits for people without a process that waits.
 //
-//     node examples/ai-agent.ts start URL KEY THREAD FILE   # proposes, and ends
-//     node examples/ai-agent.ts resume URL KEY THREAD FILE  # after people decided
+//     node ai-agent.ts start   # proposes, and ends
+//     node ai-agent.ts resume  # after people decided
 //
-// To stay runnable without a model's key, the model is a script: it asks for one note.
+// COUNTERSEAL_URL and COUNTERSEAL_KEY name the gate and the agent's key. To stay runnable without a model's key, the model is a script: it asks for one note.
 
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -15,7 +15,8 @@ import { z } from "zod";
 import { Gate, gatedTool } from "@counterseal/client";
 import { answerApprovals, gateTools } from "@counterseal/client/ai";
 
-const [action = "", url = "", key = "", thread = "", file = ""] = process.argv.slice(2);
+const { COUNTERSEAL_URL: url = "", COUNTERSEAL_KEY: key = "" } = process.env;
+const [action = "", thread = "order_78291", file = "ai-agent.json"] = process.argv.slice(2);
 
 const sendNote = gatedTool(new Gate(url, key), {
   name: "send_note",

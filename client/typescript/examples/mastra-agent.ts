@@ -1,9 +1,9 @@
 // A Mastra agent whose tool waits for people without a process that waits.
 //
-//     node examples/mastra-agent.ts start URL KEY THREAD FILE   # proposes, and ends
-//     node examples/mastra-agent.ts resume URL KEY THREAD FILE  # after people decided
+//     node mastra-agent.ts start   # proposes, and ends
+//     node mastra-agent.ts resume  # after people decided
 //
-// To stay runnable without a model's key, the model is a script: it asks for one note.
+// COUNTERSEAL_URL and COUNTERSEAL_KEY name the gate and the agent's key. To stay runnable without a model's key, the model is a script: it asks for one note.
 
 import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
@@ -14,7 +14,8 @@ import { z } from "zod";
 import { Gate, gatedTool } from "@counterseal/client";
 import { buildTool, callIdGuard, listWaiting, resumeRun } from "@counterseal/client/mastra";
 
-const [action = "", url = "", key = "", thread = "", file = ""] = process.argv.slice(2);
+const { COUNTERSEAL_URL: url = "", COUNTERSEAL_KEY: key = "" } = process.env;
+const [action = "", thread = "order_78291", file = "mastra-agent.db"] = process.argv.slice(2);
 const gate = new Gate(url, key);
 
 const sendNote = gatedTool(gate, {

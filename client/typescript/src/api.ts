@@ -291,6 +291,7 @@ export interface DecideIn {
   readonly reading?: string;
   readonly conditions?: ConditionsIn | null;
   readonly password?: string;
+  readonly one_time_code?: string;
 }
 
 /**
@@ -381,12 +382,30 @@ export interface EvaluationOut {
   readonly context: JsonObject;
 }
 
-/** One piece of evidence: its kind, source, time and text. */
+/** One piece of evidence: its kind, source, time and text, or a file. */
 export interface Evidence {
   readonly kind: string;
   readonly source?: string;
-  readonly text: string;
+  readonly text?: string;
   readonly at?: string;
+  readonly file?: FileIn | null;
+}
+
+/**
+ * A file as the gate holds it. `problem` says why people cannot see it; the hash
+ * stays usable. `pictures` of `count` pages or frames, or some of `rows` and
+ * `columns`, are shown. `sensitive`: it has what is hidden in any case.
+ */
+export interface EvidenceFileOut {
+  readonly sha256: string;
+  readonly media_type: string;
+  readonly size: number;
+  readonly problem: string;
+  readonly sensitive: boolean;
+  readonly pictures: number;
+  readonly count: number;
+  readonly rows: number;
+  readonly columns: number;
 }
 
 /** One item of evidence, redacted. `withheld` says why it has no text. */
@@ -400,6 +419,7 @@ export interface EvidenceOut {
   readonly redactions: number;
   readonly digest: string;
   readonly note: string;
+  readonly file: ShownFileOut | null;
 }
 
 /** Where one item of evidence is from. Its text is on the request itself. */
@@ -408,6 +428,12 @@ export interface EvidenceSummaryOut {
   readonly source: string;
   readonly at: string;
   readonly digest: string;
+}
+
+/** The first cells of a table, redacted. */
+export interface EvidenceTableOut {
+  readonly columns: ReadonlyArray<string>;
+  readonly rows: ReadonlyArray<ReadonlyArray<string>>;
 }
 
 /** The proposal's newest execution. */
@@ -441,6 +467,16 @@ export interface FigureOut {
   readonly label: string;
   readonly value: string;
   readonly note: string;
+}
+
+/**
+ * A file that the agent has sent with `POST /evidence`. `sensitive` hides it from
+ * reviewers until a person reveals it with a reason.
+ */
+export interface FileIn {
+  readonly sha256: string;
+  readonly name: string;
+  readonly sensitive?: boolean;
 }
 
 export interface FileOut {
@@ -581,6 +617,7 @@ export interface ProposalIn {
   readonly again?: boolean;
   readonly callback_url?: string | null;
   readonly traceparent?: string | null;
+  readonly tool_description?: ToolDescriptionIn | null;
 }
 
 /**
@@ -618,6 +655,39 @@ export interface ProposalOut {
 export interface ProposalPage {
   readonly items: ReadonlyArray<ProposalOut>;
   readonly next_cursor: string | null;
+}
+
+/**
+ * `POST /questions`. `to` is a queue's name, or `@` and a person's login. `schema`
+ * is a flat JSON Schema of the answer. `expires_in` is in seconds.
+ */
+export interface QuestionIn {
+  readonly thread: string;
+  readonly to: string;
+  readonly text: string;
+  readonly schema: JsonObject;
+  readonly expires_in?: number;
+}
+
+/**
+ * A question as its agent sees it. `answer` fits `schema` once the status is
+ * `answered`; `note` is why a person declined. No person who answered is named.
+ */
+export interface QuestionOut {
+  readonly id: string;
+  readonly url: string;
+  readonly thread: string;
+  readonly to: string;
+  readonly status: "open" | "answered" | "declined" | "expired" | "withdrawn";
+  readonly text: string;
+  readonly schema: JsonObject;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
+  readonly asked_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
+  readonly expires_at: string;
+  readonly settled_at: string | null;
+  readonly answer: JsonObject | null;
+  readonly note: string;
 }
 
 export interface RedeemIn {
@@ -856,6 +926,21 @@ export interface RuleOut {
 }
 
 /**
+ * A file of the evidence. `why_not` says why nobody is shown it unasked; `notes`
+ * say how much of it is shown. Its pictures are on the request's page.
+ */
+export interface ShownFileOut {
+  readonly name: string;
+  readonly media_type: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly sensitive: boolean;
+  readonly why_not: string;
+  readonly notes: ReadonlyArray<string>;
+  readonly table: EvidenceTableOut | null;
+}
+
+/**
  * What changed since the previous version. `words` says whether the agent's text
  * changed too.
  */
@@ -963,6 +1048,16 @@ export interface TokenOut {
 }
 
 /**
+ * What the agent says of the tool: a text, and a JSON Schema of the arguments. Both
+ * count only while the policy does not declare the tool: people read them as the
+ * agent's words.
+ */
+export interface ToolDescriptionIn {
+  readonly text?: string;
+  readonly schema?: JsonObject;
+}
+
+/**
  * A tool that the agent may propose. `schema` is the JSON Schema of its arguments,
  * `tier` the authority that it needs before the policy's classes and rules apply.
  */
@@ -1059,9 +1154,10 @@ export interface WhoamiOut {
 export interface Operations {
   /**
    * Propose one action. A repeated call with the same `Idempotency-Key` and body
-   * returns the first response again, with status 200 and `Idempotent-Replayed: true`.
-   * With `wait` (seconds) the call returns as soon as the agent can act on the result,
-   * at the latest after that time.
+   * returns the first response again, with status 200 and `Idempotent-Replayed: true`;
+   * a blocked call is judged again once the policy or the agent's permissions have
+   * changed. With `wait` (seconds) the call returns as soon as the agent can act on the
+   * result, at the latest after that time.
    */
   readonly agents_api_propose: {
     readonly path: Readonly<Record<string, never>>;
@@ -1161,6 +1257,18 @@ export interface Operations {
     readonly answer: ProposalOut;
   };
   /**
+   * Send one file as the body, with its type as `Content-Type`. A repeated call with
+   * the same bytes answers 200. A proposal names the file by the `sha256` of the answer;
+   * a file that none has named for a day is deleted. A file that is damaged, protected
+   * or too large to draw is stored, and `problem` says why people cannot see it.
+   */
+  readonly agents_api_upload_evidence: {
+    readonly path: Readonly<Record<string, never>>;
+    readonly query: Readonly<Record<string, never>>;
+    readonly body: string;
+    readonly answer: EvidenceFileOut;
+  };
+  /**
    * Redeem the one-use grant of an action that the agent performs itself. `grant` in
    * the response is for the tool's service, which verifies it with the keys at
    * `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` returns
@@ -1184,6 +1292,44 @@ export interface Operations {
     readonly query: Readonly<Record<string, never>>;
     readonly body: OutcomeIn;
     readonly answer: ProposalOut;
+  };
+  /**
+   * Put a question to a queue or to one person, with a form for the answer. It
+   * authorizes nothing. A repeated call with the same `Idempotency-Key` and body returns
+   * the same question, with status 200 and `Idempotent-Replayed: true`. With `wait`
+   * (seconds) the call returns as soon as the question is answered, declined, expired or
+   * withdrawn, at the latest after that time.
+   */
+  readonly agents_api_ask_question: {
+    readonly path: Readonly<Record<string, never>>;
+    readonly query: {
+      readonly wait?: number;
+    };
+    readonly body: QuestionIn;
+    readonly answer: QuestionOut;
+  };
+  /**
+   * Get one question. With `wait` (seconds) the call returns as soon as the question
+   * is answered, declined, expired or withdrawn, at the latest after that time.
+   */
+  readonly agents_api_get_question: {
+    readonly path: {
+      readonly question_id: string;
+    };
+    readonly query: {
+      readonly wait?: number;
+    };
+    readonly body: undefined;
+    readonly answer: QuestionOut;
+  };
+  /** Withdraw an open question. Nobody is asked any more. */
+  readonly agents_api_withdraw_question: {
+    readonly path: {
+      readonly question_id: string;
+    };
+    readonly query: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: QuestionOut;
   };
   /**
    * Get a run's latest checkpoint, and the proposal that it waited for with its
@@ -1251,7 +1397,10 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: RequestDetailOut;
   };
-  /** Record a verdict on one request. */
+  /**
+   * Record a verdict on one request. The same call again, by the same person, changes
+   * nothing and is answered with the request as it is now; an edit is refused then.
+   */
   readonly reviews_api_decide: {
     readonly path: {
       readonly request_id: string;
@@ -1418,8 +1567,12 @@ export const ROUTES = {
   agents_api_send_message: ["POST", "/api/v1/proposals/{proposal_id}/messages"],
   agents_api_withdraw: ["POST", "/api/v1/proposals/{proposal_id}/withdraw"],
   agents_api_acknowledge: ["POST", "/api/v1/proposals/{proposal_id}/acknowledge"],
+  agents_api_upload_evidence: ["POST", "/api/v1/evidence"],
   agents_api_redeem: ["POST", "/api/v1/grants/redeem"],
   agents_api_report_outcome: ["POST", "/api/v1/executions/{execution_id}/outcome"],
+  agents_api_ask_question: ["POST", "/api/v1/questions"],
+  agents_api_get_question: ["GET", "/api/v1/questions/{question_id}"],
+  agents_api_withdraw_question: ["POST", "/api/v1/questions/{question_id}/withdraw"],
   agents_api_resume: ["GET", "/api/v1/threads/{thread}/checkpoint"],
   agents_api_finish: ["POST", "/api/v1/threads/{thread}/finish"],
   agents_api_list_tools: ["GET", "/api/v1/tools"],

@@ -10,6 +10,7 @@ import { decodeJson, encodeJson } from "./json.ts";
 
 export const LONGEST_HOLD = 60;
 const READ_SECONDS = 15;
+const UPLOAD_SECONDS = 60; // a file is drawn before the gate answers
 const RETRIED_CONFLICTS: readonly string[] = ["in_progress", "conflict"];
 
 /**
@@ -55,7 +56,7 @@ interface HttpCall {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  readonly body: string | Uint8Array<ArrayBuffer> | null;
   readonly readSeconds: number;
 }
 
@@ -96,6 +97,23 @@ export class Connection {
       headers,
       body: input.body === undefined ? null : encodeJson(input.body),
       readSeconds: READ_SECONDS + hold,
+    });
+    return answer as unknown as Operations[Id]["answer"];
+  }
+
+  /** Call an operation whose body is a file. */
+  async upload<Id extends OperationId>(
+    id: Id,
+    body: Uint8Array<ArrayBuffer>,
+    mediaType: string,
+  ): Promise<Operations[Id]["answer"]> {
+    const [method, path] = ROUTES[id];
+    const answer = await this.#send({
+      method,
+      url: this.url + path,
+      headers: { Authorization: `Bearer ${this.#key}`, "Content-Type": mediaType },
+      body,
+      readSeconds: UPLOAD_SECONDS,
     });
     return answer as unknown as Operations[Id]["answer"];
   }

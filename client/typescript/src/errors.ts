@@ -1,7 +1,7 @@
 // What goes wrong between the client and Counterseal. Each error says what happened and
 // what to do next; `tool-errors.ts` has those of a tool's call.
 
-import type { JsonObject, JsonValue } from "./api.ts";
+import type { JsonObject, JsonValue, QuestionOut } from "./api.ts";
 
 /** What a caller does about each code of the API. */
 export const NEXT_STEPS: Readonly<Record<string, string>> = {
@@ -9,7 +9,8 @@ export const NEXT_STEPS: Readonly<Record<string, string>> = {
     "Pass the key that `counterseal agents register` printed, or ask the agent's owner for" +
     " a new one.",
   tool_not_allowed:
-    "Ask an administrator to run `counterseal agents change AGENT --add-tool TOOL`, and" +
+    "Ask an administrator to run `counterseal agents change AGENT" +
+    " --by ADMINISTRATOR --add-tool TOOL`, and" +
     " check that the key has the scope `propose`.",
   agent_stopped: "Stop proposing. A person must lift the stop first.",
   not_found: "Check the id, and that it was made with this agent's key.",
@@ -50,6 +51,25 @@ export class CountersealError extends Error {
   constructor(text: string, nextStep = "", options?: ErrorOptions) {
     super(nextStep ? `${text} ${nextStep}` : text, options);
     this.nextStep = nextStep;
+  }
+}
+
+/**
+ * A question that ended, or still waits, without an answer: `question.status` is declined,
+ * expired, withdrawn or open, and `question.note` is why a person declined.
+ */
+export class QuestionEnded extends CountersealError {
+  override readonly name: string = "QuestionEnded";
+  readonly question: QuestionOut;
+
+  constructor(question: QuestionOut) {
+    const note = question.note ? ` They wrote: "${question.note}"` : "";
+    const waits = question.status === "open";
+    super(
+      waits ? `Nobody has answered yet: ${question.url}` : `The question was ${question.status}.${note}`,
+      waits ? "Ask again with the same key to go on waiting." : "",
+    );
+    this.question = question;
   }
 }
 

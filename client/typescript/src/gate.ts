@@ -1,10 +1,12 @@
 // One agent's connection to Counterseal: every operation of the API for agents.
 
 import type {
+  Evidence,
   JsonObject,
   OutcomeIn,
   ProposalIn,
   ProposalPage,
+  QuestionOut,
   RedeemOut,
   ResumeOut,
   RevisionIn,
@@ -15,7 +17,7 @@ import type {
 } from "./api.ts";
 import { Connection, LONGEST_HOLD, checkAnswer } from "./calls.ts";
 import type { ConnectionOptions } from "./calls.ts";
-import { isObject } from "./errors.ts";
+import { QuestionEnded, isObject } from "./errors.ts";
 import { InvalidGrant, verifyGrant } from "./grants.ts";
 import type { VerifiedGrant } from "./grants.ts";
 import { isNews } from "./proposals.ts";
@@ -59,6 +61,8 @@ export const QUICK = 0.5;
  */
 const LEASE_HOLD = 5;
 
+const DAY = 24 * 3600; // seconds
+
 /**
  * One agent's connection to Counterseal. After the retries of `backoff`, each method
  * throws ApiError when Counterseal refuses the call, Unreachable when Counterseal does not
@@ -86,6 +90,22 @@ export class Gate {
     return checkProposal(
       await this.connection.call("agents_api_propose", { ...given, hold: hold ?? 0 }),
     );
+  }
+
+  /**
+   * Send a file, and return the item of evidence that names it. The gate stores equal bytes
+   * once, so the call may be repeated.
+   */
+  async sendFile(
+    body: Uint8Array<ArrayBuffer>,
+    file: { name: string; mediaType: string; kind?: string; source?: string; sensitive?: boolean },
+  ): Promise<Evidence> {
+    const id = "agents_api_upload_evidence";
+    const answer = await this.connection.upload(id, body, file.mediaType);
+    checkAnswer(answer, "file", ["sha256"]);
+    const { sha256 } = answer;
+    const { name, kind = "file", source = "", sensitive = false } = file;
+    return { kind, source, file: { sha256, name, sensitive } };
   }
 
   /** Revise a proposal. The votes given so far no longer count. */
@@ -174,8 +194,11 @@ export class Gate {
     );
   }
 
-  /** Ask the reviewers a question. ApiError `rounds`: the agent may ask no further one. */
-  async ask(id: string, text: string, options: KeyOption = {}): Promise<Proposal> {
+  /**
+   * Ask the reviewers of a proposal a question about it. ApiError `rounds`: the agent may
+   * ask no further one.
+   */
+  async askReviewers(id: string, text: string, options: KeyOption = {}): Promise<Proposal> {
     return checkProposal(
       await this.connection.call("agents_api_send_message", {
         path: { proposal_id: id },
@@ -183,6 +206,50 @@ export class Gate {
         idempotencyKey: chooseKey(options.idempotencyKey),
       }),
     );
+  }
+
+  /**
+   * Put a question to the people of a queue, or to one person as `@login`, and wait for
+   * the answer: data in the form of `schema`, which authorizes nothing. Throws
+   * QuestionEnded when it was declined, expired or withdrawn, or still waits after
+   * `seconds`; without `seconds` it waits until the question ends. The same key finds the
+   * same question again.
+   */
+  async ask(
+    to: string,
+    schema: JsonObject,
+    text: string,
+    options: KeyOption & {
+      readonly thread: string;
+      readonly expiresIn?: number;
+      readonly seconds?: number;
+    },
+  ): Promise<JsonObject> {
+    let question = await this.connection.call("agents_api_ask_question", {
+      body: { thread: options.thread, to, schema, text, expires_in: options.expiresIn ?? DAY },
+      idempotencyKey: chooseKey(options.idempotencyKey),
+    });
+    const end = readClock() + (options.seconds ?? Number.POSITIVE_INFINITY);
+    while (question.status === "open" && readClock() < end) {
+      const asked = readClock();
+      question = await this.connection.call("agents_api_get_question", {
+        path: { question_id: question.id },
+        hold: Math.min(end - asked, LONGEST_HOLD),
+      });
+      if (question.status === "open" && readClock() - asked < QUICK) {
+        await this.connection.pause(QUICK);
+      }
+    }
+    if (question.answer === null) throw new QuestionEnded(question);
+    return question.answer;
+  }
+
+  /** Withdraw an open question. */
+  async withdrawQuestion(id: string): Promise<QuestionOut> {
+    return this.connection.call("agents_api_withdraw_question", {
+      path: { question_id: id },
+      idempotencyKey: chooseKey(),
+    });
   }
 
   /**

@@ -10,6 +10,7 @@ export type {
   MessageOut,
   ProposalIn,
   ProposalPage,
+  QuestionOut,
   RevisionIn,
   ThreadResult,
   ToolOut,
@@ -17,7 +18,14 @@ export type {
 } from "./api.ts";
 export { buildCallKey } from "./call-keys.ts";
 export type { Backoff, ConnectionOptions } from "./calls.ts";
-export { ApiError, CountersealError, InvalidAnswer, InvalidArguments, Unreachable } from "./errors.ts";
+export {
+  ApiError,
+  CountersealError,
+  InvalidAnswer,
+  InvalidArguments,
+  QuestionEnded,
+  Unreachable,
+} from "./errors.ts";
 export type { FieldError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export type { Claim, Details, Outcome, ThreadState } from "./gate.ts";

@@ -112,7 +112,7 @@ export class ToolNotDeclared extends NotPerformed {
       "The gate's policy declares no such tool.",
       "Ask an administrator to add it under `tools:` of the policy (`counterseal" +
         " policy load`) and to allow it to this agent (`counterseal agents change AGENT" +
-        ` --add-tool ${proposal.tool}\`).`,
+        ` --by ADMINISTRATOR --add-tool ${proposal.tool}\`).`,
     );
   }
 }

@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from counterseal_client import Gate
-from counterseal_client.adapters.interrupts import build_answer, list_proposals
+from counterseal_client.adapters.interrupts import (
+    build_answer,
+    describe_question,
+    list_proposals,
+    names_question,
+)
 from tests.client.gate import GRANTED, REJECTION, LoopbackGate, proposal
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -108,3 +113,14 @@ def test_the_interrupt_of_somebody_else_is_left_alone(
     assert build_answer(value, client) is None
     assert list_proposals(value) == []
     assert gate.calls == []
+
+
+def test_a_question_wakes_the_graph_once_it_has_ended(
+    gate: LoopbackGate, client: Gate
+) -> None:
+    asked = client.open_question("refunds", {"type": "object"}, "How?")
+    value = describe_question(asked)
+    assert names_question(value)
+    assert build_answer(value, client) is None
+    gate.question_facts = {"status": "answered", "answer": {}}
+    assert build_answer(value, client) == {"question": asked.id}

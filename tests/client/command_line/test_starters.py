@@ -1,24 +1,18 @@
 """The first lines of an agent are valid Python for any tool that a policy can have.
-That they run is tested with `init`, and in the frameworks' own environments."""
+That they run is tested with `init`."""
 
 from __future__ import annotations
 
 import ast
 import json
-import subprocess
 from typing import Any
-
-import pytest
 
 from counterseal_client import ToolDeclaration
 from counterseal_client.command_line.starters import (
-    STARTERS,
+    NOTE_TOOL,
     build_starter,
     find_writable_tools,
 )
-from tests import conformance
-from tests.client.command_line.shell import Shell
-from tests.client.test_tools import LETTER, Desk
 
 HOSTILE = '"""\nimport os; os.system("x")\n\'; rm -rf ~; \'$(x)`x`\\'
 
@@ -32,16 +26,15 @@ def build_tool(name: str = "pay", **properties: Any) -> ToolDeclaration:
     return ToolDeclaration(name=name, title=HOSTILE, tier="approve", schema=schema)
 
 
-@pytest.mark.parametrize("framework", STARTERS)
-def test_the_program_has_the_tools_arguments(framework: str) -> None:
+def test_the_program_has_the_tools_arguments() -> None:
     tool = build_tool(
-        order_id={"type": "string"},
+        order_id={"type": "string", "pattern": "^[0-9]+$"},
         reason={"enum": [HOSTILE, "damaged"]},
         lines={"type": "array"},
         count={"type": ["integer", "null"]},
         optional={"type": "string"},
     )
-    text = build_starter(framework, tool, "agent.py")
+    text = build_starter(tool, "agent.py")
     tree = ast.parse(text)
     (function,) = [
         node
@@ -54,6 +47,7 @@ def test_the_program_has_the_tools_arguments(framework: str) -> None:
     assert "os.system" not in text
     example = text.partition("RUN '")[2].partition("'\n")[0]
     assert json.loads(example)["reason"] == "damaged"
+    assert json.loads(example)["order_id"] == "1"
 
 
 def test_tools_that_no_function_can_stand_for_are_left_out() -> None:
@@ -69,30 +63,7 @@ def test_tools_that_no_function_can_stand_for_are_left_out() -> None:
     assert [tool.name for tool in found] == ["pay", "look"]
 
 
-@pytest.mark.servers
-@pytest.mark.parametrize("framework", ["langgraph", "langchain"])
-def test_the_program_runs_in_its_framework(
-    agent_shell: Shell, desk: Desk, framework: str
-) -> None:
-    """Where `make conformance` has installed the framework."""
-    python = conformance.FOLDER / framework / "bin" / "python"
-    if not python.exists():
-        pytest.skip(f"{framework} is not installed: make conformance ARGS={framework}")
-    words = ("--framework", framework, "--tool", "write", "--write", "agent.py")
-    assert agent_shell.run("init", desk.url, *words).returncode == 0
-
-    def run(*words: str) -> str:
-        done = subprocess.run(
-            [str(python), "agent.py", *words],
-            cwd=agent_shell.home,
-            env=agent_shell.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert "Waits for people" in run("start", "t-1", json.dumps(LETTER))
-    desk.decide()
-    assert "Performing write under " in run("resume", "t-1")
+def test_the_tool_for_a_gate_without_any_is_one_that_a_function_can_stand_for() -> None:
+    assert find_writable_tools([NOTE_TOOL]) == [NOTE_TOOL]
+    text = build_starter(NOTE_TOOL, "agent.py")
+    assert "def send_note(to: str, text: str)" in text

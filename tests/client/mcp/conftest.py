@@ -23,7 +23,8 @@ import counterseal_client
 from agents import keys
 from counterseal_client import Gate
 from policies.models import Person
-from reviews.models import ApprovalRequest, Proposal
+from reviews.models import ApprovalRequest, Proposal, Question
+from reviews.questions import questions
 from tests import factories
 from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
@@ -92,6 +93,15 @@ class Bench:
     def decide(self, verdict: str = "approve", number: int = 1, **facts: Any) -> None:
         request = self.await_request(number)
         factories.decide(request, self.people["rita"], verdict, **facts)
+
+    def answer(self, answer: dict[str, Any]) -> None:
+        """Answer the question that waits, once there is one."""
+        wait_until(lambda: Question.objects.exists(), PATIENCE_S)
+        questions.answer_question(
+            question_id=Question.objects.get().pk,
+            person=self.people["rita"],
+            answer=answer,
+        )
 
     def read_proposal(self) -> counterseal_client.Proposal:
         """The newest proposal, as its agent sees it."""

@@ -18,11 +18,16 @@ from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 from counterseal_client import AsyncGate
 from counterseal_client.mcp.extension import GateExtension
 
 MUCH = 300_000
+
+
+class Person(BaseModel):
+    to: str = Field(title="Name of the person")
 
 
 def read_file() -> list[dict[str, str]]:
@@ -69,6 +74,12 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
     def read_notes(to: str) -> list[str]:
         """Read the notes to a person."""
         return [note["text"] for note in read_file() if note["to"] == to]
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    async def read_asked(ctx: Context[Any]) -> str:
+        """Ask whose notes are meant, and read them."""
+        found = await ctx.elicit("Whose notes do you mean?", Person)
+        return found.data.to if found.action == "accept" else found.action
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True))
     def read_much(to: str) -> str:

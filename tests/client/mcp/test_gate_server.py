@@ -20,7 +20,13 @@ NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 def test_an_agent_proposes_and_asks(bench: Bench) -> None:
     with connect(bench.start(*PYTHON_PROXY, "serve", "--thread", "order_1")) as caller:
         names = [t.name for t in caller.portal.call(caller.client.list_tools).tools]
-        assert names == ["propose", "get_proposal", "withdraw"]
+        assert names == [
+            "propose",
+            "get_proposal",
+            "withdraw",
+            "ask",
+            "get_question",
+        ]
         asked = {"tool": "send_note", "arguments": NOTE, "idempotency_key": "note-ann"}
         first = caller.call("propose", **asked).structured_content
         assert first is not None
@@ -36,6 +42,17 @@ def test_an_agent_proposes_and_asks(bench: Bench) -> None:
     assert (found["status"], found["final"]) == ("rejected", True)
     assert found["decision"]["reason"] == "Ann moved."
     assert bench.read_proposal().thread == "order_1"
+
+
+def test_an_agent_asks_people(bench: Bench) -> None:
+    with connect(bench.start(*PROXY, "serve")) as caller:
+        asked = {"to": "notes", "question": "To whom?", "idempotency_key": "to-whom"}
+        first = caller.call("ask", **asked).structured_content or {}
+        assert first["status"] == "open"
+        waiting = caller.begin("get_question", question=first["id"], wait_seconds=20)
+        bench.answer({"answer": "To Ann."})
+        found = waiting.result(PATIENCE_S).structured_content or {}
+    assert (found["status"], found["answer"]) == ("answered", {"answer": "To Ann."})
 
 
 def test_a_proposal_is_withdrawn_and_no_token_is_shown(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from counterseal_client.grants import InvalidGrant, verify
 from reviews import deadlines
 from reviews.decisions import returns
 from reviews.executions import run
-from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.models import ApprovalRequest, Execution, Proposal, Question
 from tests import factories, worlds
 from tests.client.mcp.conftest import (
     HERE,
@@ -114,6 +114,16 @@ def test_a_read_that_the_policy_allows_passes_at_once(bench: Bench) -> None:
         result = caller.call("read_notes", to="ann")
     assert not result.is_error
     assert not ApprovalRequest.objects.exists()
+
+
+def test_people_answer_what_the_server_asks(bench: Bench) -> None:
+    with connect(bench.proxy("--ask", "notes"), mode="legacy") as caller:
+        called = caller.begin("read_asked")
+        bench.answer({"to": "ann"})
+        assert text_of(called.result(PATIENCE_S)) == "ann"
+    assert Question.objects.get().schema["properties"]["to"]["title"] == (
+        "Name of the person"
+    )
 
 
 @ERAS

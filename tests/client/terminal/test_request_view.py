@@ -17,6 +17,15 @@ from counterseal_client.terminal.text import render_line
 URL = "https://gate.example.com/requests/r-1/"
 
 
+LISTED = {
+    "name": "a.csv",
+    "media_type": "text/csv",
+    "size": 1200,
+    "notes": ["Rows 1 to 1 of 9 are shown."],
+    "table": {"columns": ["who", "price"], "rows": [["ada", "12"]]},
+}
+
+
 def build_detail(**facts: Any) -> RequestDetail:
     return RequestDetail.model_validate(
         {
@@ -99,11 +108,19 @@ def test_views_facts_and_rows_are_all_there() -> None:
             reversal={"word": "Irreversible", "undo": "Nothing."},
             since={"version": 1, "cause": "edit", "diff": [], "words": True},
             rules=[{"id": "x", "text": "Moves are checked."}],
-            evidence=[{"kind": "file", "text": "", "withheld": "It was not scanned."}],
+            evidence=[
+                {"kind": "file", "text": "", "withheld": "It was not scanned."},
+                {"kind": "list", "file": LISTED},
+                {"kind": "scan", "file": {"name": "b.pdf", "why_not": "Sensitive."}},
+            ],
         )
     )
     for part in (
         "Warning: External effect",
+        "a.csv (text/csv, 1,200 bytes, )",
+        "Rows 1 to 1 of 9 are shown.",
+        "| ada | 12",
+        "Sensitive.",
         "Amount: 9.00 (nine)",
         "Warning: Looks odd.",
         "Folder: /srv",

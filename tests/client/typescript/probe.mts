@@ -81,6 +81,8 @@ const actions: Record<string, (given: Given) => unknown> = {
     const args = given["special"] ? [{ ...given["args"][0], args: SPECIAL[given["special"]] }] : given["args"];
     return gate[given["method"]]!(...args);
   },
+  sendFile: (given) =>
+    buildGate(given).sendFile(new TextEncoder().encode(given["text"]), given["file"]),
   pauses: () => pauses,
   perform: (given) => buildWriter(buildGate(given), given).perform(given["args"], given["options"]),
   isWaiting: ({ value }) => isWaiting(value),

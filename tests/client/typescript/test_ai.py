@@ -4,6 +4,7 @@ client/typescript has installed it. CI has none."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -48,13 +49,17 @@ class Run:
             capture_output=True,
             text=True,
             check=False,
+            env={
+                **os.environ,
+                "COUNTERSEAL_URL": self.url,
+                "COUNTERSEAL_KEY": self.key,
+            },
         )
         assert not done.stderr, done.stderr
         return done.returncode, done.stdout
 
     def run_example(self, action: str) -> tuple[int, str]:
-        words = (action, self.url, self.key, "run-1", str(self.messages))
-        return self.start_node(EXAMPLE, *words)
+        return self.start_node(EXAMPLE, action, "run-1", str(self.messages))
 
     def decide(self, verdict: str, **fields: object) -> None:
         decide(ApprovalRequest.objects.get(), self.people["rita"], verdict, **fields)

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from reviews.dialogue import messages
-from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.models import ApprovalRequest, Execution, Proposal, Question
+from reviews.questions import questions
 from tests import conftest
 from tests.client.test_tools import Desk
 from tests.client.typescript.node import Probe, Refused
-from tests.stack import Stack
+from tests.reviews.questions.asking import FORM
+from tests.stack import Stack, wait_until
 
 pytestmark = pytest.mark.servers
 
@@ -33,6 +35,9 @@ class Agent:
 
     def call(self, method: str, *args: Any, **more: Any) -> Any:
         return self.probe.ask("gate", method=method, args=args, **self._gate, **more)
+
+    def begin_call(self, method: str, *args: Any) -> None:
+        self.probe.begin("gate", method=method, args=args, **self._gate)
 
     def begin_tool(self, **more: Any) -> None:
         options = {**NAMES, **more.pop("options", {})}
@@ -103,6 +108,16 @@ def test_an_agent_killed_in_its_effect_never_repeats_it_by_itself(agent: Agent) 
     assert len(agent.read_letters()) == 1
 
 
+def test_a_file_is_sent_and_then_named_by_a_proposal(agent: Agent) -> None:
+    file = {"name": "a.csv", "mediaType": "text/csv", "sensitive": True}
+    given = {"text": "a,b\n1,2\n", "file": file, **agent._gate}
+    item, again = (agent.probe.ask("sendFile", **given) for _ in range(2))
+    assert item == again
+    agent.call("propose", {**PROPOSAL, "evidence": [item]})
+    (stored,) = ApprovalRequest.objects.get().sealed.revision.evidence
+    assert (stored["file"]["name"], stored["file"]["sensitive"]) == ("a.csv", True)
+
+
 def test_a_rejection_reaches_the_model_with_its_reason(agent: Agent) -> None:
     agent.suspend()
     agent.desk.decide("reject", reason_code="not_needed", reason="They know.")
@@ -170,8 +185,21 @@ def test_people_and_the_agent_speak_and_the_proposal_changes(agent: Agent) -> No
     longer = {"args": {**LETTER, "text": "hello, Ann"}, "rationale": "asked"}
     revised = agent.call("revise", sent["id"], longer)
     assert (revised["revision"], revised["returned"]) == (2, False)
-    agent.call("ask", sent["id"], "Is it urgent?")
+    agent.call("askReviewers", sent["id"], "Is it urgent?")
     assert agent.call("withdraw", sent["id"])["status"] == "withdrawn"
+
+
+def test_a_question_is_answered_with_data(agent: Agent) -> None:
+    agent.begin_call("ask", "money", FORM, "How?", {"thread": "t-1"})
+    wait_until(lambda: Question.objects.exists(), 20)
+    answer = {"how": "card", "amount": 9.5}
+    rita = agent.desk.people.rita
+    pk = Question.objects.get().pk
+    questions.answer_question(question_id=pk, person=rita, answer=answer)
+    assert agent.probe.end() == answer
+    with pytest.raises(Refused) as caught:
+        agent.call("ask", "money", FORM, "How?", {"thread": "t-1", "seconds": 0})
+    assert caught.value.name == "QuestionEnded"
 
 
 def test_a_run_resumes_acknowledges_and_ends(agent: Agent) -> None:

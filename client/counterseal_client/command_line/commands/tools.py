@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from ..outcomes import ExitCode
-from ..sessions import InvalidUsage
 from .mcp import add_words_parser, run_words
 
 
@@ -17,11 +16,5 @@ def add_parser(commands: Any) -> None:
 
 
 def run(given: argparse.Namespace) -> ExitCode:
-    """Import the tools of the server that the words name."""
-    verb, *words = given.words or [""]
-    if verb != "import":
-        raise InvalidUsage(
-            "The only verb is import.",
-            next_step="Write `counterseal tools import [options] -- SERVER COMMAND`.",
-        )
-    return run_words(["import", *words], "counterseal tools import")
+    """Import the tools of the server that the words after `import` name."""
+    return run_words(given.words, "counterseal tools import")

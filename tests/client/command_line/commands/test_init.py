@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from agents.models import Agent
+from counterseal_client.command_line.main import main
+from counterseal_client.settings import Settings, save_file
 from reviews.models import ApprovalRequest, Execution
 from reviews.people import tokens
 from tests.client.command_line.shell import COMMAND, Shell
-from tests.client.gate import LoopbackGate
+from tests.client.gate import KEY, LoopbackGate
 from tests.client.test_tools import LETTER, Desk
 from tests.stack import wait_until
 
@@ -83,7 +86,7 @@ def test_a_key_of_the_environment_stays_there(shell: Shell, desk: Desk) -> None:
 def test_the_first_lines_run_against_the_gate(
     shell: Shell, desk: Desk, home: Path
 ) -> None:
-    words = ("--framework", "function", "--tool", "write", "--write", "agent.py")
+    words = ("function", "--tool", "write")
     done = shell.run("init", desk.url, *words, typed=desk.key)
     assert done.returncode == 0, done.stderr
     text = (home / "agent.py").read_text()
@@ -111,16 +114,12 @@ def test_the_first_lines_run_against_the_gate(
 def test_the_settings_of_claude_code_are_written_once(
     shell: Shell, desk: Desk, home: Path
 ) -> None:
-    words = ("init", desk.url, "--framework", "claude-code")
-    printed = shell.run(*words, typed=desk.key)
-    assert printed.returncode == 0, printed.stderr
-    assert (
-        "The agent is not yet allowed to propose: claude_call_mcp_tool,"
-        in printed.stdout
-    )
-    assert "counterseal hook claude-code --policy" in printed.stdout
-    done = shell.run(*words, "--write", ".claude/settings.json")
+    words = ("init", desk.url, "claude-code")
+    done = shell.run(*words, typed=desk.key)
     assert done.returncode == 0, done.stderr
+    missing = "The agent is not yet allowed to propose: claude_call_mcp_tool,"
+    assert missing in done.stdout
+    assert "counterseal hook claude-code --policy" in done.stdout
     file = home / ".claude" / "settings.json"
     found = json.loads(file.read_text())
     for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
@@ -130,26 +129,77 @@ def test_the_settings_of_claude_code_are_written_once(
         assert hook["onFailure"] == "block"
     assert found["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 360
     file.write_text("{}")
-    again = shell.run(*words, "--write", ".claude/settings.json")
+    again = shell.run(*words)
     assert again.returncode == 0
     assert "Add these entries to it" in again.stdout
     assert "hook claude-code" in again.stdout
     assert file.read_text() == "{}"
 
 
-def test_a_file_is_never_overwritten(shell: Shell, home: Path) -> None:
+def test_the_gate_of_this_machine_is_found_and_its_agent_lacks_no_tool(
+    shell: Shell, desk: Desk, home: Path
+) -> None:
+    Agent.objects.filter(slug="riley").update(tools=["*"])
+    running = home / ".local/state/counterseal/gate.json"
+    running.parent.mkdir(parents=True)
+    save_file(running, Settings(desk.url, desk.key))
+    file = home / ".claude" / "settings.json"
+    done = shell.run("init", "claude-code", "--file", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "It may propose every tool" in done.stdout
+    assert "not yet allowed" not in done.stdout
+    assert "PreToolUse" in file.read_text()
+
+
+def test_a_file_is_overwritten_only_when_that_is_said(
+    shell: Shell, gate: LoopbackGate, home: Path
+) -> None:
     (home / "agent.py").write_text("mine")
-    words = ("--framework", "function", "--write", "agent.py")
-    done = shell.run("init", "http://127.0.0.1:9", *words)
+    done = shell.run("init", "http://127.0.0.1:9", "function")
     assert done.returncode == 2
-    assert "never overwrites" in done.stderr
+    assert "only with `--force`" in done.stderr
     assert (home / "agent.py").read_text() == "mine"
+    words = ("init", gate.url, "function", "--force")
+    assert shell.run(*words, typed="cs_test").returncode == 0
+    assert "def send_note" in (home / "agent.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("agnno",), "no framework agnno"),
+        (("agno", "crewai"), "at most one address and one framework"),
+        (("--run",), "need a framework"),
+        (("agno", "--tool", "pay"), "needs the framework `function`"),
+        (("agno", "--person"), "cannot be used together"),
+        (("mastra", "--file", "agent.py"), "is not the name of a program of mastra"),
+        (("claude-code", "--run"), "cannot be used with `claude-code`"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused_before_anything_is_asked(
+    words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_key_that_up_wrote_is_not_stored_again(
+    shell: Shell, gate: LoopbackGate, home: Path
+) -> None:
+    running = home / ".local" / "state" / "counterseal" / "gate.json"
+    running.parent.mkdir(parents=True)
+    running.write_text(json.dumps({"url": gate.url, "key": KEY}))
+    running.chmod(0o600)
+    done = shell.run("init", "humanlayer")
+    assert done.returncode == 0, done.stderr
+    assert not shell.settings_file.exists()
+    assert (home / "humanlayer_agent.py").exists()
 
 
 def test_an_unknown_tool_is_named_with_those_there_are(
     shell: Shell, desk: Desk
 ) -> None:
-    words = ("--framework", "function", "--tool", "erase")
+    words = ("function", "--tool", "erase")
     done = shell.run("init", desk.url, *words, typed=desk.key)
     assert done.returncode == 2
     assert "write" in done.stderr

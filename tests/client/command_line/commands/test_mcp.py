@@ -36,8 +36,8 @@ def test_a_servers_tools_are_printed_as_policy_entries(
         (["mcp"], "Name one server"),
         (["mcp", "--nothing"], "unrecognized arguments: --nothing"),
         (["mcp", "--thread", "a b", "--", "x", "--thread", "y"], "--thread: write"),
-        (["tools"], "The only verb is import"),
-        (["tools", "export"], "The only verb is import"),
+        (["tools"], "needs the server"),
+        (["tools", "export"], "needs the server"),
     ],
 )
 def test_a_wrong_command_line_is_named(
