@@ -50,6 +50,7 @@ RESTATE_SERVER = ROOT / "tests" / "client" / "conformance" / "restate_server"
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
     "RILEY": "0",
+    "HISTORY": "0",
     "HTTP_TIMEOUT": "1",
     "SOFT_TIME_LIMIT": "2",
     "TIME_LIMIT": "3",

@@ -23,7 +23,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
-from journal import high_water_mark, restore_epochs
+from journal import high_water_mark, periods, restore_epochs
 
 PRISTINE = "pristine"
 ATTEMPTS = 5
@@ -41,6 +41,11 @@ NEXT_EPOCH = """
     INSERT INTO journal_epoch
         (number, noticed_at, began_at, why, asked_by, reason, by, from_record)
     VALUES ({number}, '2000-01-01Z', '2000-01-01Z', 'told', 'one', '', 'other', 0)
+"""
+# Numbers of records go on in the period that began last; its tables are there.
+PRESENT_PERIOD = f"""
+    UPDATE journal_logperiod
+    SET number = (SELECT last_value / {periods.BLOCK} FROM journal_logrecord_id_seq)
 """
 _epochs = itertools.count(2)
 
@@ -136,6 +141,7 @@ def _statements(cursor: CursorWrapper) -> Iterator[str]:
         yield f'DELETE FROM "{table}"'
     for table in pristine:
         yield f'INSERT INTO "{table}" SELECT * FROM {PRISTINE}."{table}"'
+    yield PRESENT_PERIOD
     for table, trigger in always:
         yield f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}"
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,15 +54,16 @@ class Up:
 
 def environ(state: Path, port: int, **changes: str) -> dict[str, str]:
     kept = {"PATH": os.environ["PATH"], "HOME": str(state.parent)}
-    return kept | {"STATE": str(state), "PORT": str(port), "RILEY": "0"} | changes
+    own = {"STATE": str(state), "PORT": str(port), "RILEY": "0", "HISTORY": "0"}
+    return kept | own | changes
 
 
 @contextmanager
-def up(state: Path, port: int, **changes: str) -> Iterator[Up]:
+def up(state: Path, port: int, *, demo: bool = True, **changes: str) -> Iterator[Up]:
     output = state.parent / f"up-{port}.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--demo"],
+            [sys.executable, "manage.py", "up", *(["--demo"] if demo else [])],
             cwd=ROOT,
             env=environ(state, port, **changes),
             stdout=file,
@@ -93,4 +94,16 @@ def _install(folder: Path) -> None:
         state = Path(parent, "state")
         with up(state, free_port()) as running:
             running.stop(signal.SIGTERM)
+        # On a slow machine a killed server's own children go on for a moment.
+        wait_until(lambda: not _list_users(state), 60)
         shutil.copytree(state, folder, symlinks=True)
+
+
+def _list_users(folder: Path) -> list[Path]:
+    """The processes that work inside this folder."""
+    users = []
+    for entry in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):
+            if entry.readlink().is_relative_to(folder):
+                users.append(entry.parent)
+    return users

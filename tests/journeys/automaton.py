@@ -282,7 +282,7 @@ class Modelled:
             self.status = "withdrawn"
         elif self.execution == "queued":
             self.refuse("revoked", code)
-        else:
+        elif self.status != "withdrawn":  # withdrawing again changes nothing
             raise Refused("decided")
 
     def redeem(self) -> None:

@@ -18,9 +18,6 @@ from tests.journeys.elsewhere import Elsewhere
 from tests.stack import wait_until
 
 POINT = "drill"  # a name in the log: what came after it is not put back
-# Where the other server's transactions go on. What it knows of them begins with a new
-# file there; elsewhere it does not start (pg_resetwal, "-x").
-ABOVE = 0x100000
 
 
 @dataclass
@@ -139,9 +136,6 @@ class Dump(Backup):
         shutil.rmtree(self.other.data)
         self.other.start_database()
         self.run("pg_restore", "--dbname=counterseal", f"{self.folder}/dump")
-        self.other.stop_database()
-        self.run("pg_resetwal", f"--next-transaction-id={ABOVE}", str(self.other.data))
-        self.other.start_database()
 
 
 WAYS: dict[str, Callable[[Elsewhere, Path], Backup]] = {

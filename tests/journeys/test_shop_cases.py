@@ -181,10 +181,10 @@ def test_evidence_never_becomes_markup_and_controls_stand_apart() -> None:
     assert shown.count("<button>Approve") == 1
 
 
-def test_a_blocked_wire_tool_never_asks_anybody(desk: Gate) -> None:
+def test_a_wire_tool_that_nobody_declared_waits_for_a_person(desk: Gate) -> None:
     proposal = ask(desk, "wire_money", {"amount": "5000.00", "to": "somebody"})
-    assert proposal.blocked_by == "tool.unknown"
-    assert not hasattr(proposal, "request")
+    assert proposal.request.queue.name == "unknown"
+    assert not Execution.objects.exists()
 
 
 def test_a_finished_case_closes_its_thread(desk: Gate) -> None:

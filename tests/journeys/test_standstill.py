@@ -68,7 +68,7 @@ def readyz(stack: Stack) -> dict[str, str]:
 def says(stack: Stack, name: str) -> bool:
     """Whether /readyz says that this stands still."""
     found = readyz(stack)
-    return found["status"] == "standstill" and found[name] != "ok"
+    return found["status"] == "degraded" and found[name] != "ok"
 
 
 def page(stack: Stack, session: str, path: str = "/queue/") -> str:

@@ -21,7 +21,7 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from counterseal_client import ApiError, Claim, Gate
+from counterseal_client import ApiError, Backoff, Claim, Gate
 from hitl.environment import LOOPBACK
 from reviews.models import Execution, Proposal
 from tests import worlds
@@ -37,6 +37,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.proof, pytest.mark.timeout(1200)]
 TOOLS = ["pay", "pay_queryable", "pay_opaque", "write"]
 WEBS = 2
 PATIENCE_S = 60.0
+# A web process may take its time to be replaced: the agents wait for it that long.
+PATIENT = Backoff(attempts=30, longest=2.0)
 # Between two actions of an agent: the proof goes without a rest.
 REST_S = 0.5
 # A lost lease is not waited for long.
@@ -55,7 +57,7 @@ class Life:
 
     def __init__(self, port: int, secrets: dict[str, str]) -> None:
         self.base = f"http://{LOOPBACK}:{port}"
-        self.gate = Gate(self.base, secrets["agent"])
+        self.gate = Gate(self.base, secrets["agent"], backoff=PATIENT)
         self.person, self.port = secrets["person"], port
         self.done: list[str] = []
 

@@ -22,9 +22,11 @@ from tests.mutants.removals import (
 )
 
 INHERITED = "tests/reviews/grants/test_uncertain.py"
+MOVES = "tests/reviews/decisions/test_moves.py"
 MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/executions/test_claims.py"
 DECISIONS = "tests/reviews/decisions/test_decide.py"
+ARCHIVES = "tests/reviews/administration/test_log_archive.py"
 AUTHORITY = "tests/security/test_authority.py"
 CANARIES = "tests/assurance/test_impossible.py"
 CARE = "tests/desk/request/test_commit.py"
@@ -34,13 +36,19 @@ CONDITIONS = "tests/reviews/executions/test_conditions.py"
 DEADLINES = "tests/reviews/test_deadlines.py"
 EDITS = "tests/reviews/decisions/test_modify.py"
 DECIDE = "tests/races/test_decide.py"
+FILES = "tests/desk/as_seen/test_file_views.py"
 EXPIRE = "tests/races/test_expire.py"
 FORGED = "tests/security/test_forged_votes.py"
+PROVIDER = "tests/desk/account/test_provider_sign_in.py"
+PASSKEYS = "tests/policies/test_passkeys.py"
 PROPOSE = "tests/races/test_propose.py"
 MESSAGES = "tests/reviews/dialogue/test_messages.py"
+PROMOTIONS = "tests/reviews/test_promotions.py"
+QUESTIONS = "tests/reviews/questions/test_questions.py"
 OUTBOX = "tests/journal/test_outbox.py"
 STANDING_ISSUANCE = "tests/reviews/standing_grants/test_issuance.py"
 STANDING_USES = "tests/reviews/standing_grants/test_uses.py"
+SECOND_FACTORS = "tests/policies/test_second_factors.py"
 STEP_UP = "tests/reviews/decisions/test_submission.py"
 STOP = "tests/races/test_stop.py"
 REDEEM = "tests/races/test_redeem.py"
@@ -138,6 +146,15 @@ GUARDS = [
         f"{DECISIONS} {MODEL}",
     ),
     Guard(
+        "a substitute decides nothing that the person who is away may not",
+        "reviews/permissions.py",
+        "check_can_decide",
+        "barred-absent",
+        NEVER,
+        "tests/policies/test_substitutes.py"
+        "::test_nobody_decides_for_somebody_who_may_not",
+    ),
+    Guard(
         "who made an edit that needs another person waits for them",
         "reviews/permissions.py",
         "check_can_decide",
@@ -163,10 +180,10 @@ GUARDS = [
     ),
     Guard(
         "administrators and auditors never decide",
-        "reviews/permissions.py",
+        "policies/staffing.py",
         "find_deciding_role",
         "never-decide",
-        WithoutOperand("roles & NEVER_DECIDE"),
+        NEVER,
         PERMISSIONS,
     ),
     Guard(
@@ -208,6 +225,30 @@ GUARDS = [
         "edit-in-vain",
         NEVER,
         EDITS,
+    ),
+    Guard(
+        "nobody moves a request to a queue that could not decide it",
+        "reviews/decisions/moves.py",
+        "_check_enough_people",
+        "moved-in-vain",
+        NEVER,
+        f"{MOVES}::test_a_queue_in_which_nobody_could_decide_it_is_refused",
+    ),
+    Guard(
+        "only a supervisor of its queue moves a request",
+        "reviews/decisions/moves.py",
+        "move_request",
+        "move-supervises",
+        NOTHING,
+        f"{MOVES}::test_only_a_supervisor_moves",
+    ),
+    Guard(
+        "a vote of who does not serve the other queue is void after a move",
+        "reviews/decisions/moves.py",
+        "_draft_moved_version",
+        "move-voids",
+        Value("[step for step, _ in votes]"),
+        f"{MOVES}::test_a_vote_of_who_stays_behind_is_void",
     ),
     Guard(
         "nobody hands up what then nobody could decide",
@@ -278,6 +319,33 @@ GUARDS = [
         NEVER,
         "tests/desk/policies/test_views.py"
         "::test_each_part_of_what_was_shown_is_compared",
+    ),
+    Guard(
+        "a file is read on the page before it is saved",
+        "desk/policies/editing.py",
+        "save_draft",
+        "unread-file",
+        NEVER,
+        "tests/desk/policies/test_editing.py"
+        "::test_a_file_takes_the_place_of_the_text_and_is_read_before_it_is_saved",
+    ),
+    Guard(
+        "calls of an unknown tool are held in a limited number of forms",
+        "policies/tools.py",
+        "find_undeclared_tool",
+        "unknown-forms",
+        NEVER,
+        "tests/reviews/requests/test_unknown_tools.py"
+        "::test_too_many_forms_are_refused_and_the_answer_says_why",
+    ),
+    Guard(
+        "an agent may propose a new tool only if the administrator marks it",
+        "desk/policies/undeclared.py",
+        "allow_callers",
+        "marked-caller",
+        ALWAYS,
+        "tests/desk/policies/test_undeclared.py"
+        "::test_without_the_mark_the_agent_may_not_go_on",
     ),
     Guard(
         "an outcome is settled for the attempt that was read",
@@ -364,6 +432,126 @@ GUARDS = [
         "step-up-bound",
         WithoutOperand("not proof.holds(submission.bound, now)"),
         STEP_UP,
+    ),
+    Guard(
+        "a password alone signs nobody in who has a second factor",
+        "desk/components/sign_in.py",
+        "sign_person_in",
+        "sign-in-factor",
+        ALWAYS,
+        "tests/desk/account/test_second_factor.py",
+    ),
+    Guard(
+        "a fresh sign-in at the provider is the person's own, and fresh",
+        "desk/components/sign_in.py",
+        "store_provider_proof",
+        "provider-proof",
+        NEVER,
+        PROVIDER,
+    ),
+    Guard(
+        "a proof is by a method that the policy takes",
+        "reviews/decisions/case.py",
+        "check_step_up",
+        "step-up-method",
+        NEVER,
+        STEP_UP,
+    ),
+    Guard(
+        "a passkey's answer is for one purpose alone",
+        "policies/passkeys.py",
+        "read_challenge",
+        "passkey-purpose",
+        NEVER,
+        PASSKEYS,
+    ),
+    Guard(
+        "a passkey's answer works once",
+        "policies/passkeys.py",
+        "use_passkey",
+        "passkey-once",
+        WithoutKeyword("last_challenge__lt"),
+        PASSKEYS,
+    ),
+    Guard(
+        "a copy of a passkey is refused",
+        "policies/passkeys.py",
+        "use_passkey",
+        "passkey-clone",
+        WithoutMethod("filter"),
+        PASSKEYS,
+    ),
+    Guard(
+        "a passkey's answer comes from this site",
+        "policies/passkeys.py",
+        "_is_own_origin",
+        "passkey-origin",
+        Value("True"),
+        PASSKEYS,
+    ),
+    Guard(
+        "a passkey is no way around the identity provider",
+        "desk/components/sign_in.py",
+        "sign_passkey_in",
+        "passkey-federated",
+        NEVER,
+        "tests/desk/account/test_passkeys.py",
+    ),
+    Guard(
+        "groups that mean nothing here let nobody in",
+        "reviews/administration/single_sign_on.py",
+        "admit_account",
+        "federated-groups",
+        NEVER,
+        PROVIDER,
+    ),
+    Guard(
+        "a second account of the provider does not become the same person",
+        "reviews/administration/single_sign_on.py",
+        "_find_by_mailbox",
+        "federated-once",
+        NEVER,
+        PROVIDER,
+    ),
+    Guard(
+        "tokens of the provider are signed with a key of its own",
+        "desk/components/identity_provider.py",
+        "Provider.load_server_metadata",
+        "federated-signature",
+        Value("offered"),
+        PROVIDER,
+    ),
+    Guard(
+        "an old sign-in at the provider proves nothing now",
+        "desk/components/identity_provider.py",
+        "read_answer",
+        "federated-fresh",
+        WithoutOperand("int(claims['auth_time']) >= fresh_since - SKEW_S"),
+        PROVIDER,
+    ),
+    Guard(
+        "an address that nobody checked is nobody's",
+        "desk/components/identity_provider.py",
+        "_read_account",
+        "federated-address",
+        Value("True"),
+        PROVIDER,
+    ),
+    Guard(
+        "a code of an authenticator app works once",
+        "policies/second_factors.py",
+        "_use_totp",
+        "totp-once",
+        WithoutKeyword("last_step__lt"),
+        SECOND_FACTORS,
+    ),
+    Guard(
+        "ten wrong codes end all tries",
+        "policies/second_factors.py",
+        "_take_attempt",
+        "totp-attempts",
+        WithoutMethod("filter"),
+        SECOND_FACTORS,
     ),
     Guard(
         "nothing is recalled after its window",
@@ -518,6 +706,38 @@ GUARDS = [
         "tests/reviews/evidence/test_reveals.py::test_only_a_sensitive_argument_is_revealed",
     ),
     Guard(
+        "a file is revealed only with a request that shows it",
+        "reviews/evidence/reveals.py",
+        "reveal_file",
+        "reveal-own-file",
+        NEVER,
+        f"{FILES}::test_a_file_of_another_request_is_not_revealed",
+    ),
+    Guard(
+        "a sensitive picture needs a reveal",
+        "desk/as_seen/file_views.py",
+        "evidence_picture",
+        "sensitive-picture",
+        NEVER,
+        f"{FILES}::test_a_sensitive_picture_is_hidden_until_it_is_revealed_with_a_record",
+    ),
+    Guard(
+        "the file itself needs a reveal",
+        "desk/as_seen/file_views.py",
+        "evidence_file",
+        "original-file",
+        NEVER,
+        f"{FILES}::test_the_file_itself_is_a_download_for_who_revealed_it",
+    ),
+    Guard(
+        "an agent names only files of its own",
+        "reviews/evidence/files.py",
+        "find_file",
+        "own-file",
+        WithoutKeyword("agent"),
+        "tests/agents/api/test_evidence.py::test_an_agent_names_only_its_own_files",
+    ),
+    Guard(
         "who is kept out of a request gets no copy of it",
         "assurance/clones.py",
         "select_sources",
@@ -548,6 +768,38 @@ GUARDS = [
         "message-stop",
         NEVER,
         MESSAGES,
+    ),
+    Guard(
+        "only the people who are asked answer a question",
+        "reviews/questions/questions.py",
+        "_lock_for_person",
+        "question-addressee",
+        NOTHING,
+        QUESTIONS,
+    ),
+    Guard(
+        "nobody answers a stopped agent",
+        "reviews/questions/questions.py",
+        "_lock_for_person",
+        "question-stop",
+        NEVER,
+        QUESTIONS,
+    ),
+    Guard(
+        "an answer fits the form of its question",
+        "reviews/questions/questions.py",
+        "answer_question",
+        "answer-form",
+        NOTHING,
+        QUESTIONS,
+    ),
+    Guard(
+        "an agent reads its own questions only",
+        "agents/questions.py",
+        "_select_own",
+        "own-question",
+        Value("rows"),
+        "tests/agents/test_questions.py",
     ),
     Guard(
         "a person has one unanswered question",
@@ -1031,13 +1283,101 @@ GUARDS = [
         NEVER,
         RESTORES,
     ),
+    Guard(
+        "two move a period of the log out of the database",
+        "reviews/administration/log_archive.py",
+        "archive_period",
+        "archive-two",
+        NEVER,
+        ARCHIVES,
+    ),
+    Guard(
+        "a standby of another server is none of ours",
+        "journal/failover.py",
+        "_compare",
+        "failover-system",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "a former primary does not take over",
+        "journal/failover.py",
+        "_compare",
+        "failover-timeline",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "a standby has the record of the note",
+        "journal/failover.py",
+        "_compare",
+        "failover-record",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "the former primary waited for a standby",
+        "journal/failover.py",
+        "_check_note",
+        "failover-synchronous",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "somebody had asked lately whether it waits",
+        "journal/failover.py",
+        "_check_note",
+        "failover-watched",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "a restored backup is no standby",
+        "journal/failover.py",
+        "_check_note",
+        "failover-streamed",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "a standby has the last beat of the host",
+        "journal/failover.py",
+        "_check_note",
+        "failover-beat",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "every host finds its note in a standby",
+        "journal/failover.py",
+        "accept_promotion",
+        "failover-hosts",
+        NEVER,
+        PROMOTIONS,
+    ),
+    Guard(
+        "no host takes another's word for its own note",
+        "journal/high_water_mark.py",
+        "_follows",
+        "failover-own-note",
+        NEVER,
+        PROMOTIONS,
+    ),
     # What agents send, and what wakes workers.
     Guard(
         "a key stands for one body",
         "agents/idempotency.py",
-        "find_stored_answer",
+        "_read_answer",
         "key-body",
         NEVER,
+        PROPOSE,
+    ),
+    Guard(
+        "a refused call that comes again is judged once",
+        "agents/idempotency.py",
+        "claim_key",
+        "refusal-once",
+        Value("None"),
         PROPOSE,
     ),
     Guard(
@@ -1047,6 +1387,54 @@ GUARDS = [
         "own-superseded",
         WithoutOperand("request.proposal.agent != agent"),
         "tests/reviews/requests/test_proposals.py",
+    ),
+    Guard(
+        "an agent proposes no more in a day than it may",
+        "agents/budgets.py",
+        "check_daily_limit",
+        "agent-daily-limit",
+        NEVER,
+        "tests/agents/test_budgets.py",
+    ),
+    Guard(
+        "an agent moves no more money in a day than it may",
+        "agents/budgets.py",
+        "check_daily_money",
+        "agent-daily-money",
+        NEVER,
+        "tests/agents/test_budgets.py",
+    ),
+    Guard(
+        "what loosens an agent's settings waits for a second administrator",
+        "agents/registry.py",
+        "change_agent",
+        "agent-second-person",
+        NEVER,
+        "tests/agents/test_setting_changes.py",
+    ),
+    Guard(
+        "an administrator does not confirm their own looser settings of an agent",
+        "agents/setting_changes.py",
+        "describe_why_no_answer",
+        "settings-second-person",
+        NEVER,
+        "tests/agents/test_setting_changes.py",
+    ),
+    Guard(
+        "looser settings of an agent are confirmed exactly as they were shown",
+        "agents/setting_changes.py",
+        "confirm_change",
+        "settings-shown",
+        NEVER,
+        "tests/agents/test_setting_changes.py",
+    ),
+    Guard(
+        "looser settings of an agent are void once the agent has others",
+        "agents/setting_changes.py",
+        "write_settings",
+        "settings-base",
+        NEVER,
+        "tests/agents/test_setting_changes.py",
     ),
     Guard(
         "a stopped agent proposes nothing",
@@ -1122,6 +1510,15 @@ GUARDS = [
         f"{STREAMS}::test_one_person_has_so_many_streams_and_leaves_room_for_others",
     ),
     Guard(
+        "wrong keys are limited by every method",
+        "hitl/live/anonymous_limit.py",
+        "is_access_attempt",
+        "keys-by-get",
+        WithoutOperand("bool(find_bearer_key(scope))"),
+        "tests/hitl/live/test_per_key_limit.py"
+        "::test_a_wrong_key_counts_by_every_method",
+    ),
+    Guard(
         "a stream tells of what its person may see",
         "desk/live/subscription.py",
         "build_viewer",
@@ -1155,6 +1552,87 @@ GUARDS = [
         f"{CANARIES}::test_no_path_of_the_product_executes_a_canary[other]",
     ),
     Guard(
+        "nobody confirms the token of the provider that they made",
+        "reviews/administration/provisioning_tokens.py",
+        "describe_why_no_answer",
+        "provisioning-second-person",
+        NEVER,
+        "tests/desk/provisioning",
+    ),
+    Guard(
+        "a token of the provider counts once two confirmed it",
+        "reviews/administration/provisioning_tokens.py",
+        "authenticate_token",
+        "provisioning-token",
+        NEVER,
+        "tests/desk/provisioning",
+    ),
+    Guard(
+        "the provider lets nobody in whom the gate keeps out",
+        "reviews/administration/provisioning.py",
+        "_let_in",
+        "provisioned-reactivation",
+        NEVER,
+        "tests/desk/scim/test_views.py",
+    ),
+    Guard(
+        "nobody confirms a token whose maker is no administrator any more",
+        "reviews/administration/provisioning_tokens.py",
+        "describe_why_no_answer",
+        "provisioning-maker",
+        NEVER,
+        "tests/desk/provisioning",
+    ),
+    Guard(
+        "the provider gives nobody's authority of the gate to somebody else",
+        "reviews/administration/provisioning.py",
+        "_check_identity",
+        "provisioned-identity",
+        NEVER,
+        "tests/desk/scim/test_identity.py",
+    ),
+    Guard(
+        "whom the provider deletes comes back with nothing",
+        "reviews/administration/provisioning.py",
+        "remove_user",
+        "removed-authority",
+        NOTHING,
+        "tests/desk/scim/test_identity.py",
+    ),
+    Guard(
+        "a filter that is not understood empties no group",
+        "desk/scim/patching.py",
+        "_find_single_member",
+        "provisioned-member",
+        NEVER,
+        "tests/desk/scim/test_patching.py",
+    ),
+    Guard(
+        "only who is let in or reset has a link to choose a password",
+        "desk/people/views.py",
+        "_lead_to_person",
+        "password-link",
+        WithoutOperand("linked"),
+        "tests/desk/people/test_people.py",
+    ),
+    Guard(
+        "nobody confirms what they proposed for a person",
+        "reviews/administration/authority.py",
+        "describe_why_no_answer",
+        "authority-second-person",
+        NEVER,
+        "tests/reviews/administration/test_authority.py"
+        "::test_more_waits_for_a_second_administrator[wanted0]",
+    ),
+    Guard(
+        "nobody confirms what they may do themselves",
+        "reviews/administration/authority.py",
+        "describe_why_no_answer",
+        "authority-own",
+        NEVER,
+        "tests/reviews/administration/test_authority.py::test_nobody_changes_themselves",
+    ),
+    Guard(
         "nobody confirms their own change of the library of defects",
         "assurance/library.py",
         "describe_why_no_answer",
@@ -1170,5 +1648,62 @@ GUARDS = [
         "other-reviewer",
         NEVER,
         "tests/assurance/test_second_reviews.py",
+    ),
+    # Solo mode.
+    Guard(
+        "a gate in solo mode listens on this machine only",
+        "hitl/web.py",
+        "run_web_process",
+        "solo-loopback",
+        NEVER,
+        "tests/hitl/test_web.py::test_a_solo_gate_listens_on_this_machine_only",
+    ),
+    Guard(
+        "an account with every role is never beside others",
+        "policies/solo_account.py",
+        "ensure_solo_person",
+        "solo-alone",
+        NEVER,
+        "tests/policies/test_solo_account.py::test_nobody_else_is_there",
+    ),
+    Guard(
+        "a link signs in once, also when two use it together",
+        "policies/solo_account.py",
+        "use_link_token",
+        "link-once",
+        UNHEEDED,
+        "tests/policies/test_solo_account.py::test_two_uses_at_once_sign_in_once",
+    ),
+    Guard(
+        "the gate activates its own policy only before anybody is there",
+        "policies/first_policy.py",
+        "activate_first_policy",
+        "first-policy",
+        NEVER,
+        "tests/policies/test_first_policy.py",
+    ),
+    Guard(
+        "a process with another installation's key does not start",
+        "journal/known_keys.py",
+        "check_keys",
+        "known-keys",
+        NEVER,
+        "tests/journal/test_known_keys.py",
+    ),
+    Guard(
+        "a process that starts before the database compares its keys later",
+        "hitl/checks.py",
+        "_LateComparison.compare",
+        "late-keys",
+        NEVER,
+        "tests/hitl/test_late_database.py",
+    ),
+    Guard(
+        "an outcome that was acknowledged under a former key keeps its id",
+        "agents/representation.py",
+        "_compute_outcome_id",
+        "former-outcome",
+        NEVER,
+        "tests/hitl/test_reencryption.py",
     ),
 ]

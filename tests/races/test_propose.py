@@ -49,6 +49,50 @@ def proposing(agent: Agent, key: str, **fields: Any) -> Callable[[], Any]:
     )
 
 
+def test_many_at_once_keep_to_the_daily_limit(gate: Gate) -> None:
+    Agent.objects.filter(pk=gate.agent.pk).update(daily_proposals=3)
+    gate.agent.refresh_from_db()
+    calls = [
+        proposing(gate.agent, f"k-{n}", customer=f"C-{n}", thread=f"t-{n}")
+        for n in range(12)
+    ]
+    results = at_once(*calls)
+    assert sum(result.won for result in results) == 3
+    assert Proposal.objects.count() == 3
+
+
+def test_many_at_once_keep_to_the_budget_of_money(gate: Gate) -> None:
+    """Of twelve payments of 40.00 by three tools three fit into 130.00, and revisions
+    of those that wait do not exceed it either."""
+    Agent.objects.filter(pk=gate.agent.pk).update(daily_money={"USD": "130.00"})
+    gate.agent.refresh_from_db()
+    tools = ("pay", "pay_queryable", "pay_opaque")
+    calls = [
+        proposing(
+            gate.agent, f"k-{n}", tool=tools[n % 3], customer=f"C-{n}", thread=f"t-{n}"
+        )
+        for n in range(12)
+    ]
+    results = at_once(*calls)
+    assert sum(result.won for result in results) == 3
+    rest = [result.refusal for result in results if not result.won]
+    assert all(isinstance(refusal, errors.AgentRateLimited) for refusal in rest)
+    waiting = list(Proposal.objects.all())
+    revised = at_once(
+        *[
+            partial(
+                factories.revise,
+                gate.agent,
+                proposal,
+                customer=proposal.current.args["customer"],
+                amount="50.00",
+            )
+            for proposal in waiting
+        ]
+    )
+    assert sum(result.won for result in revised) == 1
+
+
 @pytest.mark.proof
 def test_one_key_at_the_same_moment_is_one_proposal(
     gate: Gate, proof_n: Callable[..., int], record_proof: Callable[[str, str], None]
@@ -318,3 +362,42 @@ def test_two_that_supersede_the_same_one(gate: Gate) -> None:
         results = at_once(*calls)
         assert [r.won for r in results].count(True) == 1
         assert {type(r.refusal) for r in results if r.refusal} == {errors.Conflict}
+
+
+def test_a_refused_call_that_is_judged_again_by_many_is_one_proposal(
+    gate: Gate,
+) -> None:
+    """Each of them has read the refusal that no longer holds."""
+    refused = proposing(gate.agent, "the-key", tool="unknown")()
+    factories.hold_unknown_tools(gate.people, "mail")
+    count = 12
+    calls = [proposing(gate.agent, "the-key", tool="unknown") for _ in range(count)]
+    results = at_once(*calls)
+    assert all(result.won for result in results)
+    request = ApprovalRequest.objects.get()
+    assert (request.joined, {r.value.proposal for r in results}) == (
+        0,
+        {request.proposal_id},
+    )
+    assert Proposal.objects.count() == 2
+    assert refused.proposal != request.proposal_id
+
+
+def test_a_policy_that_changes_while_a_refusal_is_replayed(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of two calls that are judged again waits for the first one's
+    answer."""
+    proposing(gate.agent, "the-key", tool="unknown")()
+    factories.hold_unknown_tools(gate.people, "mail")
+    rival = while_held(
+        monkeypatch,
+        gate_proposals,
+        "govern",
+        proposing(gate.agent, "the-key", tool="unknown"),
+    )
+    stored = proposing(gate.agent, "the-key", tool="unknown")()
+    assert not stored.replayed
+    assert rival.result.value.replayed
+    assert rival.result.value.body == stored.body
+    assert ApprovalRequest.objects.count() == 1

@@ -12,19 +12,21 @@ from typing import Any, NamedTuple
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents import representation
-from agents.models import Agent
+from agents.models import Agent, SettingsChange
+from desk.account import passkey_views
 from journal import clock
 from policies import versions
-from policies.choices import Risk
+from policies.choices import Risk, Role
 from policies.documents.source import write_source
-from policies.models import PolicyVersion
-from reviews import recovery
+from policies.models import Person, PolicyVersion
+from reviews import permissions, recovery
 from reviews.models import Hold, NotificationDrill
-from tests import pages
+from tests import factories, pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
 from tests.notifications.channels.browsers import RFC_AUTH, RFC_KEY
 from tests.reviews.batches import batching
+from tests.reviews.questions.asking import FORM
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
 NONE: frozenset[Who] = frozenset()
@@ -49,11 +51,24 @@ UPKEEP = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
 EXPORTS = frozenset({Who.AUDITOR})
+OWNS = frozenset({Who.OWNER, Who.OTHER_OWNER})
 ASKS = frozenset({Who.ADMINISTRATOR})  # for a dataset
+SEES_PEOPLE = ASKS | {Who.AUDITOR}
 SEES_DATASETS = ASKS | {Who.AUDITOR}  # who owns those of the world
 REVEALS = frozenset({Who.SUPERVISOR})
 HERSELF = frozenset({Who.REVIEWER})
 FIRST_AGENT = frozenset({Who.AGENT})
+
+STEPPED_UP = {"reason": "A new team.", "password": PASSWORD}
+AUTHORITY = {"email": "new@example.org", "role": "reviewer", **STEPPED_UP}
+INVITED = {**AUTHORITY, "full_name": "Ines Example", "username": "ines"}
+
+PRESET_REASONS = (
+    "place.approve.verified",
+    "place.modify.wrong_amount",
+    "place.reject.unsafe",
+    "place.escalate.policy",
+)
 
 Body = Callable[[World], dict[str, Any]]
 
@@ -89,6 +104,29 @@ def _offer_of_caller(world: World) -> None:
     Hold.objects.filter(pk=world.ids["taken"]).update(
         holder=person, offered_to=world.gate.tom
     )
+
+
+def _begin_passkey(world: World) -> None:
+    """The caller has proved who they are."""
+    session = world.clients[world.caller].session
+    until = clock.now() + timedelta(minutes=5)
+    session[passkey_views.ADDING] = ["Key", until.isoformat()]
+    session.save()
+
+
+def _employ_colleague(world: World) -> None:
+    role = permissions.find_deciding_role(world.people[world.caller])
+    factories.person("nora", role or Role.REVIEWER)
+
+
+def _absence(world: World) -> dict[str, Any]:
+    person = Person.objects.filter(username="nora").first()
+    return {
+        "substitute": person.public_id if person else "",
+        "queues": ["mail"],
+        "until": f"{clock.now() + timedelta(days=3):%Y-%m-%dT%H:%M}",
+        "password": PASSWORD,
+    }
 
 
 def _edit(world: World) -> dict[str, Any]:
@@ -180,6 +218,10 @@ def _batch(world: World) -> dict[str, Any]:
     return {"items": [{**_proposal(world), "idempotency_key": "b-1"}]}
 
 
+def _question(world: World) -> dict[str, Any]:
+    return {"thread": "t-9", "to": "odd", "text": "Which card?", "schema": FORM}
+
+
 def _revision(world: World) -> dict[str, Any]:
     return {"args": {"customer": "C-1", "amount": "39.00", "currency": "USD"}}
 
@@ -236,14 +278,40 @@ ROUTES: dict[str, Row] = {
     "manifest": Row(get=ALL),
     "authzen_metadata": Row(get=ALL),
     "docs": Row(get=ALL),
+    "client": Row(get=ALL),
+    "client_wheel": Row(get=ALL, ids={"name": "wheel"}),
     "reviews:help": Row(get=ALL),
     "reviews:sign_in": Row(get=ALL, post=ALL, writes=False),
+    "reviews:sign_in_code": Row(get=ALL, post=ALL, writes=False),
+    "reviews:sign_in_passkey": Row(post=ALL, writes=False),
+    # No identity provider there: tests/desk/account/test_provider_sign_in.py.
+    "reviews:provider_sign_in": Row(sees=NONE, writes=False),
+    "reviews:provider_callback": Row(sees=NONE, writes=False),
     "reviews:sign_out": Row(post=PEOPLE, writes=False),
     # There is an administrator, so it is closed to all: tests/desk/setup.
     "reviews:setup": Row(sees=NONE, ids={"token": "setup"}, writes=False),
+    # Not in solo mode, so it is closed to all: tests/policies/test_solo_account.py.
+    # It is no token of a person who was let in: tests/desk/people.
+    "reviews:password_link": Row(sees=NONE, ids={"token": "setup"}, writes=False),
+    "reviews:sign_in_by_link": Row(sees=NONE, ids={"token": "setup"}, writes=False),
     # The desk
     "reviews:home": Row(get=PEOPLE),
     "reviews:queue": Row(get=PEOPLE),
+    "reviews:search": Row(get=PEOPLE, query="q=refund"),
+    "reviews:overview": Row(get=READS_ALARMS),
+    "reviews:past_queue": Row(get=SEES_PEOPLE, ids={"name": "queue"}),
+    "reviews:queue_preset": Row(
+        get=SEES_PEOPLE,
+        post=ASKS,
+        ids={"name": "queue"},
+        body=lambda world: {
+            **dict.fromkeys(PRESET_REASONS, "1"),
+            "texts.0": "Ask for the receipt.",
+            **STEPPED_UP,
+        },
+    ),
+    "reviews:queues": Row(get=SEES_PEOPLE),
+    "health": Row(get=SEES_PEOPLE),
     "reviews:view_save": Row(
         post=PEOPLE,
         ids={"page": "list"},
@@ -294,6 +362,9 @@ ROUTES: dict[str, Row] = {
     "reviews:decide": Row(
         get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_on_page
     ),
+    "reviews:verdict_passkey": Row(
+        post=SEES, sees=SEES, ids=REQUEST, body=_on_page, writes=False
+    ),
     "reviews:send_message": Row(
         post=DECIDES,
         sees=SEES,
@@ -340,6 +411,42 @@ ROUTES: dict[str, Row] = {
     "reviews:defect_answer": Row(
         post=ASKS, ids={"pk": "defect_change"}, body=lambda world: {"answer": "confirm"}
     ),
+    "reviews:people": Row(get=SEES_PEOPLE),
+    "reviews:invite": Row(get=ASKS, post=ASKS, body=lambda world: INVITED),
+    "reviews:provisioning": Row(
+        get=SEES_PEOPLE, post=ASKS, body=lambda world: STEPPED_UP
+    ),
+    "reviews:provisioning_confirm": Row(
+        post=ASKS,
+        ids={"pk": "provisioning_token"},
+        body=lambda world: {"password": PASSWORD},
+    ),
+    "reviews:provisioning_revoke": Row(post=ASKS, ids={"pk": "provisioning_token"}),
+    "scim:service_config": Row(),
+    "scim:resource_types": Row(),
+    "scim:resource_type": Row(ids={"name": "agent"}),
+    "scim:schemas": Row(),
+    "scim:schema": Row(ids={"name": "agent"}),
+    "scim:users": Row(),
+    "scim:user": Row(ids={"public_id": "reviewer"}),
+    "scim:groups": Row(),
+    "scim:group": Row(ids={"public_id": "reviewer"}),
+    "reviews:person": Row(
+        get=SEES_PEOPLE,
+        post=ASKS,
+        ids={"who": "reviewer"},
+        body=lambda world: AUTHORITY,
+    ),
+    "reviews:person_access": Row(
+        post=ASKS,
+        ids={"who": "reviewer"},
+        body=lambda world: {"act": "deactivate", **STEPPED_UP},
+    ),
+    "reviews:authority_answer": Row(
+        post=ASKS,
+        ids={"pk": "authority_change"},
+        body=lambda world: {"answer": "confirm", **STEPPED_UP},
+    ),
     "reviews:datasets": Row(get=SEES_DATASETS, post=ASKS, body=_dataset),
     "reviews:dataset_answer": Row(
         post=ASKS, ids={"pk": "asked_dataset"}, body=lambda world: {"answer": "consent"}
@@ -350,10 +457,19 @@ ROUTES: dict[str, Row] = {
     "reviews:canary_realism": Row(
         post=HERSELF, sees=HERSELF, ids={"pk": "canary", "flag": "realism"}
     ),
-    "reviews:statistics": Row(get=READS_ALARMS),
-    "reviews:statistics_group": Row(get=READS_ALARMS, ids={"group": "group"}),
+    "reviews:statistics": Row(get=READS_ALARMS | OWNS),
+    "reviews:statistics_group": Row(get=READS_ALARMS | OWNS, ids={"group": "group"}),
+    "agents:own_statistics": Row(get=PEOPLE),
     "reviews:statistics_csv": Row(get=READS_ALARMS, ids={"slug": "plot"}),
     "reviews:standing_grants": Row(get=PEOPLE),
+    "reviews:questions": Row(get=PEOPLE),
+    "reviews:question": Row(
+        get=SEES,
+        post=DECIDES,
+        sees=SEES,
+        ids={"pk": "question"},
+        body=lambda world: {"act": "decline", "note": "ask another"},
+    ),
     "reviews:revoke_standing_grant": Row(
         post=DECIDES | {Who.ADMINISTRATOR},
         sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR},
@@ -372,6 +488,18 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "hidden"},
         body=lambda world: {"name": "note", "reason_code": "audit"},
         writes=False,  # nothing but its record in the log
+    ),
+    "reviews:evidence_picture": Row(
+        get=SEES,
+        sees=SEES,
+        ids={"pk": "with_file", "sha256": "file", "number": "version"},
+    ),
+    # With the pass of a reveal only, which the supervisor has.
+    "reviews:evidence_file": Row(
+        get=REVEALS,
+        sees=REVEALS,
+        ids={"pk": "with_file", "sha256": "file"},
+        query="pass={pass}",
     ),
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
     "reviews:effect_retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed_unasked"}),
@@ -402,6 +530,13 @@ ROUTES: dict[str, Row] = {
         sees=SEES,
         ids=REQUEST,
         body=lambda world: {"to": world.gate.sam.public_id},
+    ),
+    "reviews:move": Row(
+        get=SETTLES,
+        post=SETTLES,
+        sees=SEES,
+        ids=REQUEST,
+        body=lambda world: {"queue": "mail", "reason": "they know the customer"},
     ),
     "reviews:draft": Row(
         post=DECIDES,
@@ -452,6 +587,37 @@ ROUTES: dict[str, Row] = {
     "reviews:send_test": Row(post=PEOPLE, writes=False),
     "reviews:register_browser": Row(post=PEOPLE, body=_browser),
     "reviews:remove_browser": Row(post=HERSELF, sees=HERSELF, ids={"pk": "browser"}),
+    "reviews:own_password": Row(
+        get=PEOPLE,
+        post=PEOPLE,
+        body=lambda world: {
+            "present": PASSWORD,
+            **dict.fromkeys(("password", "again"), "another long password"),
+        },
+    ),
+    "reviews:second_factor": Row(
+        get=PEOPLE,
+        post=PEOPLE,
+        body=lambda world: {"act": "begin", "password": PASSWORD},
+    ),
+    "reviews:passkeys": Row(
+        get=PEOPLE,
+        post=PEOPLE,
+        body=lambda world: {"act": "begin", "name": "Key", "password": PASSWORD},
+        writes=False,
+    ),
+    "reviews:new_passkey": Row(post=PEOPLE, first=_begin_passkey, writes=False),
+    "reviews:form_passkey": Row(post=PEOPLE, writes=False),
+    # Each has but the one there: tests/desk/account/test_sessions.py.
+    "reviews:sessions": Row(
+        get=PEOPLE, post=PEOPLE, body=lambda world: {"end": "others"}, writes=False
+    ),
+    "reviews:substitute": Row(
+        get=PEOPLE,
+        post=DECIDES | {Who.STRANGER},
+        first=_employ_colleague,
+        body=_absence,
+    ),
     "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
     "reviews:token_revoke": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_token"}),
     # Stop
@@ -520,6 +686,7 @@ ROUTES: dict[str, Row] = {
     "reviews:incident_end": Row(post=LIFTS, ids={"pk": "incident"}),
     # Agents and policies
     "agents:agents": Row(get=PEOPLE),
+    "agents:runs": Row(get=SEES - {Who.REVIEWER} | {Who.OTHER_OWNER}),
     "agents:agent": Row(get=SEES, sees=SEES, ids={"slug": "agent"}),
     "agents:stop_agent": Row(
         get=SEES,
@@ -527,6 +694,50 @@ ROUTES: dict[str, Row] = {
         sees=SEES,
         ids={"slug": "agent"},
         body=_stop("agent:riley", "stopped"),
+    ),
+    "agents:register_agent": Row(
+        get=ASKS,
+        post=ASKS,
+        body=lambda world: {
+            "slug": "new",
+            "name": "New",
+            "owner": world.gate.owen.public_id,
+            "risk_ceiling": "high",
+            "password": PASSWORD,
+        },
+    ),
+    "agents:settings_change": Row(
+        get=ASKS,
+        post=ASKS,
+        sees=SEES,
+        ids={"slug": "agent", "pk": "settings_change"},
+        body=lambda world: {
+            "answer": "confirm",
+            "digest": SettingsChange.objects.get().digest,
+            "password": PASSWORD,
+        },
+    ),
+    "agents:agent_settings": Row(
+        get=ASKS,
+        post=ASKS,
+        sees=SEES,
+        ids={"slug": "agent"},
+        body=lambda world: {
+            "owner": world.gate.owen.public_id,
+            "tools": "pay",
+            "risk_ceiling": "high",
+            "password": PASSWORD,
+        },
+    ),
+    "agents:agent_keys": Row(
+        get=POSTS,
+        post=POSTS,
+        sees=SEES,
+        ids={"slug": "agent"},
+        body=lambda world: {"password": PASSWORD},
+    ),
+    "agents:revoke_key": Row(
+        post=POSTS, sees=SEES, ids={"slug": "agent", "pk": "agent_key"}
     ),
     "agents:endpoints": Row(
         get=READS_LETTERS,
@@ -542,6 +753,10 @@ ROUTES: dict[str, Row] = {
     "agents:delivery_again": Row(post=POSTS, sees=READS_LETTERS, ids=LETTER),
     "agents:endpoint_again": Row(post=POSTS, sees=READS_LETTERS, ids=ENDPOINT),
     "agents:endpoint_secret": Row(post=POSTS, sees=READS_LETTERS, ids=ENDPOINT),
+    # It writes to the log alone: tests/agents/webhooks/test_trial.py.
+    "agents:endpoint_test": Row(
+        post=POSTS, sees=READS_LETTERS, ids=ENDPOINT, writes=False
+    ),
     "agents:endpoint_switch": Row(
         post=POSTS,
         sees=READS_LETTERS,
@@ -584,10 +799,20 @@ ROUTES: dict[str, Row] = {
         },
     ),
     "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
+    "policies:tools": Row(get=READS_POLICY, sees=READS_POLICY),
     "policies:new_policy": Row(get=ASKS, post=ASKS, body=_policy),
+    "policies:check_draft": Row(post=ASKS, body=_policy, writes=False),
     "policies:activate": Row(
         post=ASKS, sees=READS_POLICY, ids={"number": "draft"}, body=_activation
     ),
+    "policies:waiting": Row(get=ASKS, sees=READS_POLICY, ids={"number": "draft"}),
+    "policies:refuse": Row(
+        post=ASKS,
+        sees=READS_POLICY,
+        ids={"number": "draft"},
+        body=lambda world: {"reason": "not now"},
+    ),
+    "policies:restore": Row(post=ASKS, sees=READS_POLICY, ids={"number": "retired"}),
     "policies:policy": Row(
         get=READS_POLICY, sees=READS_POLICY, ids={"number": "policy"}
     ),
@@ -596,6 +821,7 @@ ROUTES: dict[str, Row] = {
     "api:api-root": Row(),
     "api:propose": Row(post=AGENTS, body=_proposal),
     "api:propose_batch": Row(post=AGENTS, body=_batch),
+    "api:upload_evidence": Row(post=AGENTS),
     "api:list_proposals": Row(get=AGENTS),
     "api:list_tools": Row(get=AGENTS),
     "api:whoami": Row(get=AGENTS),
@@ -608,6 +834,9 @@ ROUTES: dict[str, Row] = {
         ids={"proposal_id": "proposal"},
         body=lambda world: {"kind": "question", "text": "Card or voucher?"},
     ),
+    "api:ask_question": Row(post=AGENTS, body=_question),
+    "api:get_question": Row(get=FIRST_AGENT, ids={"question_id": "question"}),
+    "api:withdraw_question": Row(post=FIRST_AGENT, ids={"question_id": "question"}),
     "api:withdraw": Row(post=FIRST_AGENT, ids={"proposal_id": "proposal"}),
     "api:acknowledge": Row(
         post=FIRST_AGENT,
@@ -700,6 +929,7 @@ ABSENT = {
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",
     "repair": "f-00000000000000000000",
+    "question": "q-00000000000000000000",
     "done": "x-00000000000000000000",
     "doubtful": "x-00000000000000000000",
     "agent": "nemo",
@@ -751,7 +981,7 @@ def address(name: str, ids: dict[str, Any]) -> str:
     """The address of a listed route with these things in it."""
     row = ROUTES[name]
     path = reverse(name, kwargs={slot: ids[what] for slot, what in row.ids.items()})
-    return f"{path}?{row.query}" if row.query else path
+    return f"{path}?{row.query.format(**ids)}" if row.query else path
 
 
 def send(world: World, who: Who, method: str, name: str, path: str) -> Any:

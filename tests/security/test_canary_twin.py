@@ -32,7 +32,13 @@ from tests.security.world import cookies_of
 pytestmark = pytest.mark.django_db
 
 REQUEST = re.compile(r"requests/<(?:str:)?(pk|request_id)>")
-ELSEWHERE = {"n": 1, "decision": 1, "flag": "obvious"}
+ELSEWHERE = {
+    "n": 1,
+    "number": 1,
+    "decision": 1,
+    "flag": "obvious",
+    "sha256": "sha256:0",
+}
 # What differs between any two requests: times, ids, digests, tokens and counts.
 VOLATILE = re.compile(r"[A-Za-z0-9_:.-]*[0-9][A-Za-z0-9_:.-]*|[A-Za-z0-9_-]{40,}")
 # What a person may send who has read the page; nothing of it decides.

@@ -75,13 +75,6 @@ def test_another_browser_has_no_tries_more(gate: Gate) -> None:
     assert sign_in(Client()).status_code == 429
 
 
-def test_the_admin_sites_door_counts_as_well(gate: Gate) -> None:
-    client = Client()
-    for _ in range(5):
-        client.post("/admin/login/", {"username": "sue", "password": "wrong"})
-    assert sign_in(client).status_code == 429
-
-
 @pytest.mark.parametrize("decide", [on_the_page, over_the_api])
 def test_guessing_at_the_step_up_closes_the_sign_in_too(
     gate: Gate, asked: ApprovalRequest, decide: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -10,28 +11,34 @@ from enum import StrEnum
 from http.cookies import SimpleCookie
 from typing import Any, Literal
 
+from django.core import signing
 from django.db import connection
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from agents import keys
+from agents import keys, registry
 from agents.adapters.authzen import tasks
 from agents.models import Agent, Delivery
+from agents.registry import AgentChange
 from agents.schemas.authzen import AccessRequestIn
 from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
 from assurance import library, practice, second_reviews
 from assurance.datasets import files
 from desk.log import exports
+from hitl import client_wheel
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from notifications.on_call import drills, shifts
 from policies import first_administrator, versions
 from policies.choices import Risk, Role
-from policies.models import Person, Queue
+from policies.models import Person, ProvisioningToken, Queue
 from reviews import deadlines
+from reviews.administration import authority, provisioning_tokens
 from reviews.batches import formation
-from reviews.choices import DefectKind, SampleCause, Scope, Verdict
+from reviews.choices import AuthorityKind, DefectKind, SampleCause, Scope, Verdict
+from reviews.evidence import files as evidence_files
+from reviews.evidence import reveals
 from reviews.executions import claims, record, redeem, run
 from reviews.grants.tokens import load_token
 from reviews.holds import take
@@ -61,6 +68,8 @@ from tests.factories import decide, propose
 from tests.notifications.channels import browsers
 from tests.reviews import states
 from tests.reviews.batches import batching
+from tests.reviews.evidence.hostile_files import build_png
+from tests.reviews.questions.asking import ask as ask_people
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -96,6 +105,19 @@ AGENTS = frozenset({Who.AGENT, Who.OTHER_AGENT})
 ALL = frozenset(Who)
 
 
+@dataclass(frozen=True)
+class FreshPass:
+    """What a reveal of a file gives its person, made whenever an address needs it."""
+
+    person: Person
+    request: str
+    sha256: str
+
+    def __str__(self) -> str:
+        held = [self.person.public_id, self.request, self.sha256]
+        return signing.dumps(held, salt=reveals.PASS_SALT)
+
+
 @dataclass
 class World:
     """`ids` fill the addresses of the first agent's things."""
@@ -129,7 +151,9 @@ def build(gate: Gate) -> World:
     other = factories.agent(people[Who.OTHER_OWNER], "other")
     draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
     world = World(gate, people, ids={"policy": policy.number, "draft": draft.number})
+    world.ids["retired"] = gate.policy.number
     world.ids["setup"] = first_administrator.create_token()
+    world.ids["wheel"] = client_wheel.build_name()
     _fill(world, other)
     _invite(world, other)
     return world
@@ -145,6 +169,11 @@ def _fill(world: World, other: Agent) -> None:
     take.take_hold(request_id=taken.pk, person=gate.tom)
     secret = {"customer": "C-3", "amount": "1.00", "currency": "USD", "note": "mine"}
     hidden = propose(gate.agent, "pay_queryable", args=secret).request
+    shot, _ = evidence_files.store_file(
+        agent=gate.agent.slug, media_type="image/png", body=build_png()
+    )
+    named = {"kind": "file", "file": {"sha256": shot.sha256, "name": "shot.png"}}
+    with_file = propose(gate.agent, customer="C-13", evidence=[named]).request
     propose(other, "write", thread="o-1")
     granted, claimed, unknown, failed = (_granted(gate) for _ in range(4))
     world.token = _token(granted)
@@ -190,6 +219,7 @@ def _fill(world: World, other: Agent) -> None:
     files.write_dataset(finished.pk)
     world.ids |= {
         "list": "queue",
+        "queue": "money",
         "export": export.pk,
         "asked_dataset": asked.pk,
         "dataset": finished.pk,
@@ -199,6 +229,9 @@ def _fill(world: World, other: Agent) -> None:
         "decision": Decision.objects.get(request=held).pk,
         "version": 1,
         "hidden": hidden.pk,
+        "with_file": with_file.pk,
+        "file": shot.sha256,
+        "pass": FreshPass(gate.sue, with_file.pk, shot.sha256),
         "proposal": world.waiting.proposal_id,
         "task": _access_task(gate),
         "execution": running.pk,
@@ -208,6 +241,7 @@ def _fill(world: World, other: Agent) -> None:
         "doubtful": _doubtful(gate).pk,
         "done": _done(gate).pk,
         "repair": _repair(gate).pk,
+        "question": ask_people(gate.agent).pk,
         "failed": failed.request.pk,
         "failed_unasked": _failed_unasked(gate).pk,
         "stop": stop.pk,
@@ -223,6 +257,10 @@ def _fill(world: World, other: Agent) -> None:
         **_practices(world, held),
         "defect": DefectKind.AMOUNT_TENFOLD.value,
         "defect_change": _defect_change(gate),
+        "agent_key": _spare_key(gate),
+        "authority_change": _authority_change(gate),
+        "settings_change": _settings_change(gate),
+        "provisioning_token": _make_token(gate),
         "canary": _revealed_canary(gate),
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
@@ -336,6 +374,35 @@ def _defect_change(gate: Gate) -> int:
     change = library.propose_change(
         person=gate.alma, kind=DefectKind.EXTRA_BCC, weight=0, reason="too easy"
     )
+    return int(change.pk)
+
+
+def _spare_key(gate: Gate) -> int:
+    """A key of the first agent that nobody uses."""
+    text = keys.issue_key(agent=gate.agent, by=gate.adam)
+    return int(keys.authenticate_key(text).pk)
+
+
+def _make_token(gate: Gate) -> int:
+    """A token of the identity provider that waits for the world's administrator."""
+    provisioning_tokens.make_token(reason="Our directory.", by=gate.alma)
+    return ProvisioningToken.objects.get().pk
+
+
+def _authority_change(gate: Gate) -> int:
+    """A new password for Sam, which Alma proposed."""
+    change = authority.propose_access(
+        person=gate.sam, kind=AuthorityKind.RESET, reason="lost", by=gate.alma
+    )
+    return int(change.pk)
+
+
+def _settings_change(gate: Gate) -> int:
+    """Every tool for Riley, for which Alma asked."""
+    change = registry.change_agent(
+        agent=gate.agent, change=AgentChange(tools=["*"]), reason="all", by=gate.alma
+    )
+    assert change is not None
     return int(change.pk)
 
 
@@ -464,7 +531,7 @@ def cookies_of(client: Client) -> SimpleCookie:
 
 
 # What changes by merely being here, and says nothing about the gate.
-NOT_THE_GATE = ("django_", "axes_", "pg_")
+NOT_THE_GATE = ("django_", "axes_", "pg_", "policies_signin")
 LOG = ("journal_logrecord", "journal_logpayload", "journal_logposition")
 NOTED_ON_THE_WAY = ["last_login", "last_used_at"]
 
@@ -503,11 +570,17 @@ def changed(
 
 def written() -> dict[str, int]:
     """By table of the gate, how many rows this transaction has written in all: where
-    that stands still nothing has changed, and no row need be looked at."""
+    that stands still nothing has changed, and no row need be looked at. What a part of
+    the log counts is the log's."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del"
             " FROM pg_stat_xact_user_tables"
         )
-        rows = dict(cursor.fetchall())
-    return {name: n for name, n in rows.items() if not name.startswith(NOT_THE_GATE)}
+        rows = cursor.fetchall()
+    counts: Counter[str] = Counter()
+    for name, n in rows:
+        if not name.startswith(NOT_THE_GATE):
+            whole = name.rpartition("_")[0]
+            counts[whole if whole in LOG else name] += n
+    return counts

@@ -27,16 +27,17 @@ QUIET = """() => document.readyState === "complete" &&
 # meanwhile leaves it: beyond the last link nothing has it.
 WATCH = """
     const focused = () => document.activeElement !== document.body
-    let held = null, tabs = 0, before = 0
-    addEventListener("keydown", ({ key }) => { tabs += key === "Tab" }, true)
+    let held = null, acts = 0, before = 0
+    addEventListener("keydown", ({ key }) => { acts += key === "Tab" }, true)
+    addEventListener("submit", () => { acts += 1 }, true)
     document.addEventListener("htmx:beforeSwap", () => {
         held = focused() ? document.activeElement : null
-        before = tabs
+        before = acts
     })
     document.addEventListener("htmx:afterSettle", ({ target }) => {
         const had = held
         if (had) setTimeout(() => {
-            if (focused() || had.matches(":disabled") || tabs > before) return
+            if (focused() || had.matches(":disabled") || acts > before) return
             console.error(`#${target.id} lost the focus`)
         })
     })

@@ -62,6 +62,8 @@ def test_an_amount_is_cut_and_runs_as_cut(
     rita.hand.type(AMOUNT, "90000.00")
     expect(looked(rita)).to_contain_text(ABOVE)
     beside = rita.page.locator("[id$='amount-error']")
+    rita.hand.leave_field()
+    rita.settled()  # the previews of both fields
     rita.hand.commit()
     expect(beside).to_contain_text(ABOVE)
     expect(rita.page.locator(AMOUNT)).to_have_attribute("aria-invalid", "true")
