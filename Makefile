@@ -22,7 +22,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit
 # make chaos RETAIL=1: the retail tasks (../shared/data/retail) under the same faults.
 CHAOS := $(if $(SHORT),--short) $(if $(RETAIL),--retail)
 
-.PHONY: dist up test test-busy prove gallery check bench chaos conformance quickstart lock
+.PHONY: dist up test test-busy prove gallery check bench chaos conformance quickstart charts lock
 
 up: .venv/.for-running
 	@exec $(BIN)/python manage.py up --demo
@@ -71,6 +71,15 @@ chaos: .venv/.for-testing
 conformance: .venv/.for-testing
 	PYTHONPATH=client:client/conformance $(BIN)/python -m tests.conformance $(ARGS)
 
+# What reads the chart in tests/deploy, in an environment of its own: it is 390 MB.
+charts: var/charts/.ready
+
+var/charts/.ready: tests/deploy/requirements.lock
+	$(PYTHON) -m venv var/charts
+	var/charts/bin/python -m pip install --quiet --no-compile --require-hashes \
+		-r tests/deploy/requirements.lock
+	@touch $@
+
 # The example of each framework, from an empty folder to the effect, by the clock:
 # make quickstart ARGS="langgraph dbos"
 quickstart: .venv/.for-testing
@@ -80,16 +89,19 @@ quickstart: .venv/.for-testing
 dist: var/release/.ready
 	var/release/bin/python -m release $(ARGS)
 
-var/release/.ready: release/requirements.lock
+var/release/.ready: release/requirements.lock $(UV_LOCK)
 	$(PYTHON) -m venv var/release
-	var/release/bin/python -m pip install --quiet --require-hashes -r release/requirements.lock
+	var/release/bin/python -m pip install --quiet --require-hashes -r release/requirements.lock \
+		-r $(UV_LOCK)
 	@touch $@
 
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running
+	$(COMPILE) pyproject.toml -o requirements-server.lock
 	$(COMPILE) pyproject.toml --extra local -o requirements.lock
 	$(COMPILE) pyproject.toml --extra local --group dev -o requirements-dev.lock
 	$(COMPILE) release/requirements.in -o release/requirements.lock
+	$(COMPILE) tests/deploy/requirements.in -o tests/deploy/requirements.lock
 
 .venv/.for-testing: requirements-dev.lock $(UV_LOCK)
 	@sh hitl/local/install.sh $(PYTHON) requirements-dev.lock

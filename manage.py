@@ -13,7 +13,7 @@ from hitl.garbage_collection import suspend_collection
 
 def main() -> None:
     with explain_errors():
-        prepare_environment()
+        prepare_environment(sys.argv[1:])
         with suspend_collection():
             django.setup()
         execute_from_command_line(sys.argv)

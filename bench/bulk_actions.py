@@ -215,14 +215,20 @@ def load_pattern(connection: psycopg.Connection[Any], proposal: str) -> dict[str
 
 
 def write_actions(
-    connection: psycopg.Connection[Any], pattern: Mapping[str, Any], count: int
+    connection: psycopg.Connection[Any],
+    pattern: Mapping[str, Any],
+    count: int,
+    *,
+    above: int = 0,
 ) -> Iterator[int]:
-    """Write so many copies in chunks, and yield how many there are after each chunk.
-    The connection must be in autocommit: each statement is a transaction."""
+    """Write so many copies in chunks, numbered from `above`, and yield the number of
+    the last of each chunk. The connection must be in autocommit: each statement is a
+    transaction."""
     # Copies of rows that passed every check and trigger.
     connection.execute("SET session_replication_role = replica")
-    for first in range(1, count + 1, CHUNK):
-        last = min(first + CHUNK - 1, count)
+    end = above + count
+    for first in range(above + 1, end + 1, CHUNK):
+        last = min(first + CHUNK - 1, end)
         values = {**pattern, "first": first, "last": last}
         with connection.transaction():
             for table, (where, changes) in INSERTS.items():

@@ -107,8 +107,10 @@ class DeskUser:
 
 
 def _check(answer: httpx2.Response) -> httpx2.Response:
-    """Pages answer a form with a redirect. Raises HTTPStatusError for a refusal."""
-    if answer.status_code >= 400 or answer.headers.get("location", "") == "/sign-in/":
+    """Pages answer a form with a redirect. Raises HTTPStatusError for a refusal, and
+    for who is led to the sign-in, whose address may say where they wanted to go."""
+    to = answer.headers.get("location", "").partition("?")[0]
+    if answer.status_code >= 400 or to == "/sign-in/":
         raise httpx2.HTTPStatusError(
             f"{answer.status_code}", request=answer.request, response=answer
         )

@@ -22,3 +22,12 @@ def run(arguments: Sequence[str]) -> int:
     from hitl.command_line import main
 
     return main(arguments)
+
+
+def diagnose() -> list[dict[str, str]]:
+    """What is right and wrong with the gate that this machine runs, for `counterseal
+    doctor`: subject, level, text and repair of each finding."""
+    sys.path.insert(0, str(APP))
+    from hitl import doctor
+
+    return doctor.diagnose()

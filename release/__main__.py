@@ -21,6 +21,7 @@ from .distributions import (
     NpmPackage,
 )
 from .environments import Environment
+from .python_versions import find_missing_wheels, list_versions
 
 DIST = ROOT / "dist"
 
@@ -36,6 +37,7 @@ def main(names: Sequence[str]) -> None:
     DIST.mkdir()
     # The time of the commit: the same sources give the same bytes at any hour.
     os.environ["SOURCE_DATE_EPOCH"] = read_commit_time()
+    check_wheels()
     for distribution in DISTRIBUTIONS:
         build_twice(distribution)
     if not names or NPM_PACKAGE.name in names:
@@ -43,6 +45,15 @@ def main(names: Sequence[str]) -> None:
     for distribution in chosen:
         check_distribution(distribution)
     write_hashes()
+
+
+def check_wheels() -> None:
+    """Raises BuildFailed for a release of Python that lacks a wheel of a package."""
+    versions = list_versions(ROOT / "pyproject.toml")
+    for version in versions:
+        if missing := find_missing_wheels(version, ROOT / "requirements.lock"):
+            raise BuildFailed(f"Python {version}: {missing}")
+    report(f"every package has wheels for Python {', '.join(versions)}")
 
 
 def read_commit_time() -> str:

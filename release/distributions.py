@@ -86,8 +86,14 @@ def check_version(environment: Environment) -> None:
 
 
 def check_client(environment: Environment) -> None:
-    """The client needs nothing of the server, and says so."""
+    """The client needs nothing of the server, and says so; it has the programs that
+    `counterseal init` writes."""
     environment.run("python", "-c", "import counterseal_client.adapters")
+    code = "from counterseal_client.command_line.frameworks import FRAMEWORKS as rows"
+    code += "; [row.read_program() for row in rows.values()]"
+    environment.run("python", "-c", code)
+    found = environment.run("counterseal", "doctor", code=1)
+    assert "this machine has the client alone" in found, found
     refused = environment.run("counterseal", "up", code=2)
     assert "pip install counterseal" in refused, refused
 
@@ -101,7 +107,7 @@ def check_server(environment: Environment) -> None:
     environment.run("python", "-c", "import counterseal")
     environment.run("python", "-c", "import agents", code=1)
     refused = environment.run("counterseal", "check", code=1, DEPLOYMENT="production")
-    assert "BASE_URL: is required" in refused, refused
+    assert "BASE_URL, DATABASE_URL" in refused, refused
 
 
 def check_kit(environment: Environment) -> None:
