@@ -325,9 +325,11 @@
   on("beforeRequest", (event) => {
     const { elt, requestConfig } = event.detail;
     if (!elt.hasAttribute("data-poll")) return;
-    /* A hidden page asks nothing, and one that is told asks only when it is told to. */
-    if (document.hidden || (streaming && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
+    /* A hidden page asks nothing, and one that is told asks only when it is told to, or
+       while the answer to its last look is missing. */
+    if (document.hidden || (streaming && !elt.unanswered && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
   });
+  on("afterRequest", ({ detail: { elt, xhr } }) => { elt.unanswered = xhr.status < 200 || xhr.status > 499; });
   on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)} UTC. Nothing will be sent.`));
   on("timeout", () => trouble("No answer yet. Reload to see whether it was recorded."));
   on("beforeSwap", (event) => {

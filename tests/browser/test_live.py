@@ -12,13 +12,12 @@ from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize,
 
 from agents import keys
 from tests import factories
-from tests.browser.conftest import Desk, listen, settle, sign_in
+from tests.browser.conftest import WITHIN_MS, Desk, listen, settle, sign_in
 from tests.conftest import Gate
 from tests.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers]
 
-WITHIN_MS = 30_000
 LOOKS_WITHIN_MS = 300  # after it was told: a fifth of a second at most
 POLLS_WITHIN_MS = 7000  # without a stream: every five seconds
 
@@ -190,6 +189,19 @@ def test_what_is_told_while_an_answer_is_under_way_is_looked_up(
     route, answer = under_way[0]
     route.fulfill(response=answer)
     expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
+
+
+def test_a_look_that_gets_no_answer_is_repeated(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    made = outside.propose()
+    tom = watch("tom")
+    page = tom.desk.open(f"/requests/{made['request']['id']}/")
+    streaming(tom)
+    page.route("**/live/", lambda route: route.abort(), times=1)
+    outside.post(f"/proposals/{made['id']}/withdraw", {})
+    expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
+    tom.desk.said.clear()  # the browser itself told of the look that failed
 
 
 def test_while_it_streams_it_does_not_poll(
