@@ -30,7 +30,11 @@ FOUR_REQUESTS = (
 
 
 @pytest.fixture(autouse=True)
-def _empty_broker() -> None:
+def _no_sums() -> None:
+    delete_sums()
+
+
+def delete_sums() -> None:
     with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as broker:
         broker.delete(measurements.SUMS, measurements.STREAMS)
 
@@ -58,6 +62,10 @@ def wait_for(name: tuple[str, ...], true: Callable[[float], bool]) -> None:
 def test_all_processes_count_together(live: Stack, gate: Gate) -> None:
     key = keys.issue_key(agent=gate.agent, by=gate.owen)
     other = Stack(live.state, {"METRICS_TOKEN": TOKEN})
+    # What this web process counted for other tests would be reported during this one.
+    live.kill_web()
+    delete_sums()
+    live.start_web()
     other.start_web()
     live.start_worker()
     try:

@@ -14,14 +14,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from counterseal_client import ApiError, Gate
-from tests.browser.conftest import find_violations
+from tests.browser.conftest import WITHIN_MS, find_violations
 from tests.guards import ROOT
 from tests.installations import Up, up
 from tests.stack import free_port, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(1200)]
 
-WITHIN_MS = 30_000
 # A stranger has ten minutes; nobody reads or thinks here.
 MOST_S = 600
 PICTURES = ROOT / "var" / "first-day"

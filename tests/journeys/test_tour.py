@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PAINTED
+from tests.browser.conftest import PAINTED, WITHIN_MS
 from tests.installations import Up, copy_installation, up
 from tests.stack import free_port, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers]
 
-WITHIN_MS = 60_000
 REFUND = re.compile(r"Refund (\d+\.\d\d) USD for order (\d+)")
 
 
