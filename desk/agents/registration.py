@@ -112,6 +112,7 @@ class RegistrationForm(SettingsForm):
         max_length=128, error_messages={"required": "Enter a name that people read."}
     )
     unattended = forms.BooleanField(required=False)
+    reason = TextField(max_length=LONGEST_TEXT, required=False)
 
 
 class ChangeForm(SettingsForm):

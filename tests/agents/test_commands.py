@@ -78,7 +78,7 @@ def test_a_new_agent_takes_patterns_too(gate: Gate) -> None:
         "register_agent", "ada", "--tool=lo*", "--tool=to_come", owner="owen", by="adam"
     )
     agent = AgentKey.objects.get(agent__slug="ada").agent
-    assert agent.tools == ["to_come", "look"]
+    assert agent.tools == ["look", "to_come"]
 
 
 def test_a_lower_ceiling_acts_on_the_next_proposal(gate: Gate) -> None:

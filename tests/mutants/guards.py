@@ -1413,6 +1413,14 @@ GUARDS = [
         "tests/agents/test_setting_changes.py",
     ),
     Guard(
+        "a new agent's tools and risk wait for another administrator",
+        "agents/registry.py",
+        "propose_agent",
+        "new-agent-second-person",
+        NEVER,
+        "tests/desk/agents/test_registration_views.py",
+    ),
+    Guard(
         "an administrator does not confirm their own looser settings of an agent",
         "agents/setting_changes.py",
         "describe_why_no_answer",
