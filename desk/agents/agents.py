@@ -31,6 +31,7 @@ from ..components import switches as components_switches
 from ..components import visibility
 from ..components.switches import SwitchLine
 from . import activity, deliveries, setting_changes, steps
+from .figures import select_newest
 from .setting_changes import SettingsLine
 from .steps import ProposalRow
 from .visibility import AgentRow, build_agent_row, describe_running_state, load_agent
@@ -68,12 +69,10 @@ class AgentHistory:
 def build_history(
     person: Person, visible: QuerySet[Proposal], now: datetime
 ) -> AgentHistory:
-    """Build the history of these proposals, with two queries and those for the rows of
-    the newest that went wrong."""
-    newest = visible.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
-    proposals = _annotate_outcome(
-        Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_HISTORY])
-    )
+    """Build the history of these proposals, with three queries and those for the rows
+    of the newest that went wrong."""
+    period = visible.filter(created_at__gt=now - HISTORY_PERIOD, canary=False)
+    proposals = _annotate_outcome(select_newest(period, MAX_HISTORY))
     rows = list(
         proposals.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
     )
@@ -355,10 +354,9 @@ def _build_tool_row(tool: Tool) -> ToolRow:
 def _count_todays_outcomes(
     visible: QuerySet[Proposal], now: datetime
 ) -> list[tuple[str, int]]:
-    newest = visible.filter(created_at__gt=now - DAY).order_by("-created_at")
-    proposals = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
+    today = visible.filter(created_at__gt=now - DAY, canary=False)
     outcomes = (
-        annotate_status(proposals)
+        annotate_status(select_newest(today, MAX_READ_OF_DAY))
         .values_list("said")
         .annotate(n=Count("pk"))
         .order_by()
