@@ -22,8 +22,8 @@ from policies.choices import APPROVAL_LABELS
 from policies.models import Person, Tool
 from policies.money import Money
 from reviews import permissions
-from reviews.choices import OPEN, Scope, StopMode
-from reviews.models import ApprovalRequest, Proposal, Sighting, Stop
+from reviews.choices import Scope, StopMode
+from reviews.models import IS_OPEN, ApprovalRequest, Proposal, Sighting, Stop
 from reviews.roles import Permission
 from reviews.stops import stops
 
@@ -268,9 +268,7 @@ def _compute_run_modes(
 
 
 def _count_waiting(person: Person, slug: str) -> dict[str, int]:
-    requests = visibility.select_visible_requests(person).filter(
-        status__in=OPEN, agent=slug
-    )
+    requests = visibility.select_visible_requests(person).filter(IS_OPEN, agent=slug)
     return dict(
         requests.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
     )
@@ -280,7 +278,7 @@ def _build_limits(person: Person, agent: Agent, now: datetime) -> AgentLimits:
     slug = agent.slug
     recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
     waits = ApprovalRequest.with_canaries.filter(
-        agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
+        IS_OPEN, agent=slug, canary_for__in=["", person.public_id]
     )
     figures = settings.COUNTERSEAL
     return AgentLimits(

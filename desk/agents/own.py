@@ -80,7 +80,7 @@ def build_own_agents(person: Person, now: datetime) -> OwnAgents | None:
         expired=counts.get("expired", 0),
         pending=counts.get("pending", 0),
         edited=edited,
-        median=_compute_median(person, slugs, since),
+        median=_compute_median(proposals),
         rows=[OwnRow(line, changes.get(line.proposal.pk, [])) for line in lines],
     )
 
@@ -110,13 +110,9 @@ def _add(counts: dict[str, int], words: Iterable[str]) -> int:
     return sum(counts.get(word, 0) for word in words)
 
 
-def _compute_median(
-    person: Person, slugs: list[str], since: datetime
-) -> timedelta | None:
-    decided = visibility.select_visible_requests(person).filter(
-        agent__in=slugs, status__in=DECIDED, settled_at__gt=since
-    )
-    waited = Median(F("settled_at") - F("opened_at"))
+def _compute_median(proposals: QuerySet[Any]) -> timedelta | None:
+    waited = Median(F("request__settled_at") - F("request__opened_at"))
+    decided = proposals.filter(request__status__in=DECIDED)
     median: timedelta | None = decided.aggregate(median=waited)["median"]
     return median
 

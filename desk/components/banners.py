@@ -18,10 +18,10 @@ from policies.choices import Tier
 from policies.evaluation import Evaluation
 from policies.models import Person, PolicyVersion, Queue
 from reviews import permissions
-from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
+from reviews.choices import EVERY_QUEUE_VALUE, SCOPE_NOUNS, Scope
 from reviews.executions import rechecks
 from reviews.governance import ruling
-from reviews.models import ApprovalRequest, Incident, RequestVersion
+from reviews.models import IS_OPEN, ApprovalRequest, Incident, RequestVersion
 from reviews.roles import Permission
 
 from . import log_lines
@@ -252,7 +252,7 @@ def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
 
 
 def _count_open_by_queue() -> dict[int, int]:
-    requests = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    requests = ApprovalRequest.objects.filter(IS_OPEN).order_by()
     return dict(requests.values_list("queue").annotate(n=Count("pk")))
 
 

@@ -19,8 +19,8 @@ from journal.models import Epoch, Promotion
 from policies import solo
 from policies.models import Person
 from reviews import permissions, recovery
-from reviews.choices import IN_FLIGHT, OPEN
-from reviews.models import ApprovalRequest, Execution
+from reviews.choices import IN_FLIGHT
+from reviews.models import IS_OPEN, ApprovalRequest, Execution
 from reviews.roles import Permission
 
 from ..components import htmx
@@ -91,7 +91,7 @@ def build_restored_page(person: Person) -> RestoredPage:
         waiting=looked[waiting.pk] if waiting else None,
         seen=_read_last_seen_record(),
         here=restore_epochs.load_database_state(None).newest,
-        requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
+        requests=ApprovalRequest.objects.filter(IS_OPEN).count(),
         executions=_count_unfinished(),
         may=permissions.has_permission(person, Permission.LIFT),
         looked_first=waiting is not None
