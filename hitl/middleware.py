@@ -23,6 +23,7 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from agents.models import AgentKey
 from journal.errors import Conflict, DomainError
+from journal.notify import name_caller
 from policies.models import Person, ProvisioningToken
 
 from . import metrics, problems, views
@@ -101,11 +102,11 @@ def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:
     if isinstance(caller, SimpleLazyObject):
         caller = loaded.get("_cached_user")
     if isinstance(caller, AgentKey):
-        return f"agent:{caller.agent.slug}"
+        return name_caller("agent", caller.agent.slug)
     if isinstance(caller, ProvisioningToken):
-        return f"provider:{caller.prefix}"
+        return name_caller("provider", caller.prefix)
     if isinstance(caller, Person):
-        return f"person:{caller.public_id}"
+        return name_caller("person", caller.public_id)
     refused = response.status_code == HTTPStatus.UNAUTHORIZED
     return "nobody" if refused or caller is not None else ""
 

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from journal import notify
 from journal.errors import NotPermitted
 from policies import passkeys, second_factors, solo_account
 from policies.models import Person
@@ -62,6 +63,17 @@ class SignInView(LoginView):
         answer = sign_person_in(self.request, person, self.get_success_url())
         if self.request.user.is_authenticated:
             zones.record_browser_zone(self.request, require_person(self.request))
+        return answer
+
+
+class SignOutView(LogoutView):
+    """End the session, and tell the other open pages of the person."""
+
+    def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        who = request.user.public_id if request.user.is_authenticated else ""
+        answer = super().post(request, *args, **more)
+        if who:
+            notify.announce(notify.name_caller("person", who))
         return answer
 
 
@@ -116,7 +128,7 @@ def _is_right_factor(
 
 
 sign_in = SignInView.as_view()
-sign_out = LogoutView.as_view()
+sign_out = SignOutView.as_view()
 
 
 @login_not_required
