@@ -22,8 +22,8 @@ from stats import rollups
 
 from .clock import begin_at, set_back
 from .life import DAYS, Life
-from .unfinished import discard_unfinished
 from .tools import find_store
+from .unfinished import discard_unfinished
 
 # What was mailed then was read then: nothing is sent to anybody now.
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"

@@ -65,10 +65,8 @@ def test_a_deactivated_person_is_out_everywhere(
     record_proof: Callable[[str, str], None],
 ) -> None:
     n = proof_n(small=3, full=100)
-    worst = [
-        max(seconds)
-        for seconds in zip(*(_deactivate_one(gate, webs, hands, at) for at in range(n)))
-    ]
+    trials = [_deactivate_one(gate, webs, hands, at) for at in range(n)]
+    worst = [max(seconds) for seconds in zip(*trials, strict=True)]
     record_proof(
         "T28",
         f"{n} people deactivated, each with a page, a stream and a token on 2 web "
@@ -106,10 +104,8 @@ def test_a_revoked_key_opens_nothing(
     record_proof: Callable[[str, str], None],
 ) -> None:
     n = proof_n(small=3, full=100)
-    worst = [
-        max(seconds)
-        for seconds in zip(*(_revoke_one(gate, webs, hands, at) for at in range(n)))
-    ]
+    trials = [_revoke_one(gate, webs, hands, at) for at in range(n)]
+    worst = [max(seconds) for seconds in zip(*trials, strict=True)]
     record_proof(
         "T28",
         f"{n} keys revoked, each with a waiting call on each of 2 web processes: all "
