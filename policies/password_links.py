@@ -71,7 +71,7 @@ def check_token(token: str) -> Person:
     return person
 
 
-@operation(writes="Person", logs="person.password_chosen")
+@operation(writes="Person", logs="person.password_chosen", after="wake-up")
 def choose_password(token: str, password: str) -> Person:
     """Set the password that the person behind the link chose. Raises PasswordLinkOver,
     and InvalidInput for a weak password."""

@@ -81,7 +81,7 @@ def list_sign_ins(person: Person) -> QuerySet[SignIn]:
     return SignIn.objects.filter(Exists(alive), person=person)
 
 
-@operation(writes="SignIn, Session", logs="person.sessions_ended")
+@operation(writes="SignIn, Session", logs="person.sessions_ended", after="wake-up")
 def end_sign_ins(
     person: Person, *, by: Person, only: int | None = None, keep: str = ""
 ) -> int:

@@ -41,7 +41,7 @@ class Absence:
     until: datetime
 
 
-@operation(writes="Substitution", logs="substitution.began")
+@operation(writes="Substitution", logs="substitution.began", after="wake-up")
 def appoint_substitute(person: Person, absence: Absence) -> None:
     """Hand the person's queues to a substitute. Raises NotPermitted for somebody who
     decides nothing, InvalidInput with what is wrong, and Conflict for a queue that is
@@ -83,7 +83,7 @@ def appoint_substitute(person: Person, absence: Absence) -> None:
     )
 
 
-@operation(writes="Substitution", logs="substitution.ended")
+@operation(writes="Substitution", logs="substitution.ended", after="wake-up")
 def end_substitution(pk: int, *, by: Person) -> None:
     """End a substitution before its time. Raises NotFound for one that is over, or
     that is neither theirs nor, for administrators, anybody's."""

@@ -59,7 +59,9 @@ def deactivate(
     _log_account_change("person.deactivated", person, by, tokens=str(count))
 
 
-@operation(writes="Person, ProvisionedPerson", logs="person.reactivated")
+@operation(
+    writes="Person, ProvisionedPerson", logs="person.reactivated", after="wake-up"
+)
 def reactivate_account(*, person: Person, by: Person) -> None:
     """Activate the account again, without a password until somebody sets one. The stop
     over the person's decisions stays until somebody lifts it. Raises NotPermitted

@@ -97,6 +97,7 @@ def is_narrower_ceiling(before: Money | None, after: Money | None) -> bool:
 @operation(
     writes="Person, QueueUserPermission, AuthorityChange",
     logs="person.changed, person.admitted, person.dismissed, authority.proposed",
+    after="wake-up",
 )
 def change_authority(
     *, person: Person, wanted: Authority, reason: str, by: Person
@@ -141,6 +142,7 @@ def change_authority(
 @operation(
     writes="Person, QueueUserPermission, AuthorityChange",
     logs="person.added, person.admitted, authority.proposed",
+    after="wake-up",
 )
 def invite_person(
     *, invitation: Invitation, reason: str, by: Person
@@ -222,6 +224,7 @@ def _propose(change: AuthorityChange, by: Person) -> AuthorityChange:
     " TotpDevice, Passkey, RecoveryCode",
     logs="authority.confirmed, person.changed, person.admitted, person.reactivated,"
     " person.factor_removed",
+    after="wake-up",
 )
 def confirm_change(*, change_id: int, by: Person) -> AuthorityChange:
     """Put a proposed change in force. Where it lets the person in, they have a link to

@@ -105,6 +105,7 @@ def find_provisioned(person: Person) -> ProvisionedPerson | None:
     locks="person",
     writes=CHANGES,
     logs="person.added, person.changed, person.reactivated",
+    after="wake-up",
 )
 def create_user(wanted: UserState, *, token: ProvisioningToken) -> Person:
     """Add a person, who may do nothing until a group lets them, and has no password.

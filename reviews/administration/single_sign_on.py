@@ -49,6 +49,7 @@ def is_offered() -> bool:
     writes="Person, FederatedIdentity, QueueUserPermission",
     logs="person.federated, person.added, person.changed, person.admitted,"
     " person.dismissed",
+    after="wake-up",
 )
 def admit_account(account: ProviderAccount) -> Person:
     """The person of this account, as the provider's groups let them act from now on.
