@@ -112,7 +112,7 @@ def prepare_queues(*, names: Collection[str]) -> list[Queue]:
     locks="policy versions (advisory)",
     writes="PolicyVersion, Queue, Tool; in solo mode QueueUserPermission",
     logs="policy.activated, policy.retired; in solo mode person.admitted",
-    after="wake-up",
+    after="in solo mode wake-up",
 )
 def activate_version(
     *,

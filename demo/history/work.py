@@ -140,7 +140,8 @@ def _notify(message: OutboxMessage) -> None:
     people = {person.pk: person for person in audience.people}
     dropped = defaultdict(list)
     for notice in due:
-        notice.person = people[notice.person_id]
+        if notice.person_id is not None:
+            notice.person = people[notice.person_id]
         notice.request = audience.about.get("request")
         dropped[delivery.find_drop_reason(notice)].append(notice.pk)
     sent = dropped.pop("", [])

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import httpx2
 import pytest
@@ -140,11 +141,11 @@ def _revoke_one(
     return called, max(at for at, _ in ended) - began
 
 
-def _get(url: str, **with_: dict[str, str]) -> int:
-    return httpx2.get(url, trust_env=False, timeout=PATIENCE_S, **with_).status_code
+def _get(url: str, **sent: Any) -> int:
+    return httpx2.get(url, trust_env=False, timeout=PATIENCE_S, **sent).status_code
 
 
-def _wait_for(calls: list[Callable[[], int]], status: int) -> float:
+def _wait_for(calls: Sequence[Callable[[], int]], status: int) -> float:
     """When the last of the calls had this status, without a pause between tries."""
     end = time.monotonic() + PATIENCE_S
     for call in calls:
