@@ -18,6 +18,7 @@ from agents.schemas.proposals import ProposalIn
 from hitl import celery, tasks
 from journal import clock, outbox
 from journal.models import OutboxMessage
+from journal.prepared_queries import PreparedQuery
 from notifications import delivery, plan
 from notifications.events import EVENTS
 from policies.models import Person
@@ -33,6 +34,9 @@ from .clock import move_to
 app = celery.app  # the nudges go to its broker
 MOST_ROUNDS = 5  # of messages that publish other messages
 NOTIFY = "hitl.tasks.notify_people"
+_DUE = PreparedQuery(
+    lambda: OutboxMessage.objects.filter(outbox.build_claimable_filter()).order_by("pk")
+)
 
 
 def pass_time(**distance: float) -> None:
@@ -114,8 +118,7 @@ def let_grant_lapse(proposal: Proposal) -> None:
 def work_off() -> None:
     """Do what the outbox promises by now, as the workers do. Notices are not sent."""
     for _ in range(MOST_ROUNDS):
-        due = OutboxMessage.objects.filter(outbox.build_claimable_filter())
-        messages = list(due.order_by("pk"))
+        messages = _DUE.fetch_all()
         for message in messages:
             if message.task == NOTIFY:
                 _notify(message)
