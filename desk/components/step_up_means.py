@@ -28,6 +28,12 @@ class StepUpMeans:
     wanted: str = ""
 
     @property
+    def has_none(self) -> bool:
+        """Whether the person has no password, and the identity provider in its
+        place."""
+        return bool(self.provider) and not self.password
+
+    @property
     def needs_password(self) -> bool:
         """Whether nothing can take the place of the password."""
         return not (self.app or self.passkey or self.provider)
@@ -46,12 +52,12 @@ def list_step_up_means(
         app=StepUpMethod.TOTP in methods
         and second_factors.find_device(person) is not None,
         passkey=StepUpMethod.PASSKEY in methods and passkey,
-        provider=_find_provider(person) if StepUpMethod.PROVIDER in methods else "",
+        provider=find_provider(person) if StepUpMethod.PROVIDER in methods else "",
         wanted=case.describe_methods(methods) if some else "",
     )
 
 
-def _find_provider(person: Person) -> str:
+def find_provider(person: Person) -> str:
     """The name of the identity provider that alone signs the person in, or ""."""
     if person.has_usable_password() or not single_sign_on.is_offered():
         return ""

@@ -22,10 +22,8 @@ from policies.changes import PolicyChange
 from policies.documents.source import write_source
 from policies.models import Person, PolicyVersion
 from policies.people import check_administrator
-from policies.step_up import confirm_identity
 from policies.versions import ShownVersions
 
-from ..components import passkey_purposes
 from ..people.forms import PasswordCheckedForm
 from . import undeclared
 from .editing import SourceLine, describe_refusal
@@ -82,8 +80,8 @@ class ActivationForm(PasswordCheckedForm):
 
 def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
     """Activate the draft that the form shows. Raises what `versions.activate_version`
-    raises, InvalidInput for a form without reason, password or what was shown, and
-    ReauthenticationRequired for a wrong password."""
+    raises, InvalidInput for a form without reason, password or what was shown, and what
+    the form's `confirm` raises."""
     check_administrator(person)
     if versions.is_own_draft(version, person):
         versions.activate_version(version_id=version.pk, by=person)  # refuses it
@@ -94,8 +92,7 @@ def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
         ]
         raise InvalidInput("Nothing was activated. Complete the form:", errors=errors)
     sent = form.cleaned_data
-    purpose = passkey_purposes.name_own_form(http, person)
-    confirm_identity(http, person, form.proof, purpose)
+    form.confirm(http)
     shown = ShownVersions(sent["digest"], sent["base"], sent["base_digest"])
     callers = undeclared.list_callers(person, version, http.POST.getlist("allow"))
     versions.activate_version(

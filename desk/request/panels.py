@@ -31,7 +31,7 @@ from ..argument_form import ArgumentForm
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
 from ..components.formatting import SelectOption, list_reason_options
 from ..components.regions import Regions
-from ..components.sign_in import build_verdict_token
+from ..components.fresh_sign_in import build_proof_token
 from . import attention, conditions, escalation
 from .attention import AttentionCheck, SentAnswers, WrittenCheck
 from .comparison import EditPreview
@@ -185,9 +185,9 @@ def complete_panel(
         verdict=verdict,
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
-    ).bound
+    ).bound.digest
     proof = submission.find_stored_proof(answers.session, bound, loaded.now)
-    token = build_verdict_token(loaded.person, bound.digest) if panel.step_up else ""
+    token = build_proof_token(loaded.person, bound) if panel.step_up else ""
     panel = replace(panel, proved=proof is not None, provider_token=token)
     values = regions.values
     if verdict is Verdict.MODIFY:

@@ -202,7 +202,7 @@ def check_step_up(
     Raises ReauthenticationRequired. Caller holds the request's lock and read the person
     after it."""
     proof = submission.step_up
-    if proof is None or not proof.holds(submission.bound, now):  # guard: step-up-bound
+    if proof is None or not proof.holds(submission.bound.digest, now):  # guard: step-up-bound
         raise ReauthenticationRequired
     methods = list_step_up_methods(version)
     if proof.method not in methods:  # guard: step-up-method

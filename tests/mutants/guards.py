@@ -39,6 +39,7 @@ DECIDE = "tests/races/test_decide.py"
 FILES = "tests/desk/as_seen/test_file_views.py"
 EXPIRE = "tests/races/test_expire.py"
 FORGED = "tests/security/test_forged_votes.py"
+FRESH = "tests/desk/components/test_fresh_sign_in.py"
 PROVIDER = "tests/desk/account/test_provider_sign_in.py"
 PASSKEYS = "tests/policies/test_passkeys.py"
 PROPOSE = "tests/races/test_propose.py"
@@ -430,7 +431,7 @@ GUARDS = [
         "reviews/decisions/case.py",
         "check_step_up",
         "step-up-bound",
-        WithoutOperand("not proof.holds(submission.bound, now)"),
+        WithoutOperand("not proof.holds(submission.bound.digest, now)"),
         STEP_UP,
     ),
     Guard(
@@ -443,11 +444,27 @@ GUARDS = [
     ),
     Guard(
         "a fresh sign-in at the provider is the person's own, and fresh",
-        "desk/components/sign_in.py",
+        "desk/components/fresh_sign_in.py",
         "store_provider_proof",
         "provider-proof",
         NEVER,
         PROVIDER,
+    ),
+    Guard(
+        "a fresh sign-in confirms the form that it was made for alone",
+        "desk/components/fresh_sign_in.py",
+        "confirm_form",
+        "form-proof",
+        NEVER,
+        FRESH,
+    ),
+    Guard(
+        "a fresh sign-in confirms a form once",
+        "desk/components/fresh_sign_in.py",
+        "confirm_form",
+        "form-proof-once",
+        NEVER,
+        FRESH,
     ),
     Guard(
         "a proof is by a method that the policy takes",
