@@ -3,6 +3,7 @@ risk levels are ordered by `rank`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 
@@ -78,3 +79,9 @@ STEP_UP_LABELS = {
     StepUpMethod.PASSKEY: "a passkey",
     StepUpMethod.PROVIDER: "a fresh sign-in at your identity provider",
 }
+
+
+def describe_methods(methods: Iterable[StepUpMethod]) -> str:
+    """Which methods a policy takes, as a sentence."""
+    words = " or ".join(STEP_UP_LABELS[method] for method in methods)
+    return f"The policy takes {words} at this risk."

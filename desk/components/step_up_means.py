@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from policies import passkeys, second_factors
-from policies.choices import StepUpMethod
+from policies.choices import StepUpMethod, describe_methods
 from policies.models import FederatedIdentity, Person
 from reviews.administration import single_sign_on
 from reviews.decisions import case
@@ -53,7 +53,7 @@ def list_step_up_means(
         and second_factors.find_device(person) is not None,
         passkey=StepUpMethod.PASSKEY in methods and passkey,
         provider=find_provider(person) if StepUpMethod.PROVIDER in methods else "",
-        wanted=case.describe_methods(methods) if some else "",
+        wanted=describe_methods(methods) if some else "",
     )
 
 

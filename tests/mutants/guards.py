@@ -988,6 +988,14 @@ GUARDS = [
         "tests/reviews/executions/test_rechecks.py",
     ),
     Guard(
+        "how approvers proved who they are is enough for the policy of now",
+        "reviews/executions/rechecks.py",
+        "_find_proof_refusal",
+        "tightened-proof",
+        ALWAYS,
+        "tests/reviews/executions/test_rechecks.py",
+    ),
+    Guard(
         "who agreed is enough for the policy of now",
         "reviews/executions/rechecks.py",
         "_find_shortfall",
