@@ -20,7 +20,17 @@ from journal.errors import (
 from journal.operations import operation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
-from . import callables, changes, comparison, locks, people, solo, staffing, tools
+from . import (
+    callables,
+    changes,
+    comparison,
+    locks,
+    method_covers,
+    people,
+    solo,
+    staffing,
+    tools,
+)
 from .active import compute_digest, load_document, to_plain_data
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion, Queue
@@ -125,7 +135,8 @@ def activate_version(
     says what the new version asks less for. Raises NotFound, NotPermitted for anyone
     but an administrator, PolicyViolation for the author, StaleVersion when the draft or
     the active version is not the one in `shown`, and InvalidPolicy when the document
-    fails today's checks or too few people are admitted to decide what it asks for."""
+    fails today's checks, too few people are admitted to decide what it asks for, or too
+    few of them have the step-up that it takes."""
     check_administrator(by)
     locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()
@@ -154,6 +165,13 @@ def activate_version(
             "Too few people can decide this policy. Give these queues to more people on"
             " the page People (counterseal people admit NAME --queue QUEUE), then"
             " activate it.",
+            errors=lacking,
+        )
+    # guard: activation-methods
+    if lacking := method_covers.list_shortages(document):
+        raise InvalidPolicy(
+            "Too few people have what this policy takes as a confirmation. They add it"
+            " on their page Preferences, then activate the policy.",
             errors=lacking,
         )
     tools.sync_tools(document)

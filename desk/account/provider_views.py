@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from journal.errors import DomainError, NotFound
 from policies import passkeys, second_factors
+from policies.step_up import is_provider_offered
 from reviews.administration import single_sign_on
 
 from ..components import fresh_sign_in, identity_provider
@@ -87,7 +88,7 @@ def _render_form(
 
 
 def _check_offered() -> None:
-    if not single_sign_on.is_offered():
+    if not is_provider_offered():
         raise NotFound
 
 

@@ -18,7 +18,7 @@ from journal import notify
 from journal.errors import NotPermitted
 from policies import passkeys, second_factors, solo_account
 from policies.models import Person
-from reviews.administration import single_sign_on
+from policies.step_up import is_provider_offered
 
 from ..components import passkey_purposes
 from ..components.frame import require_person
@@ -79,7 +79,7 @@ class SignOutView(LogoutView):
 
 def build_provider_context(refusal: str = "") -> dict[str, str]:
     """What the sign-in page says of the identity provider; `refusal` is its answer."""
-    offered = single_sign_on.is_offered()
+    offered = is_provider_offered()
     label = settings.COUNTERSEAL.oidc_label if offered else ""
     return {"provider": label, "refusal": refusal}
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from policies import passkeys, second_factors
 from policies.choices import StepUpMethod, describe_methods
 from policies.models import FederatedIdentity, Person
-from reviews.administration import single_sign_on
+from policies.step_up import is_provider_offered
 from reviews.decisions import case
 from reviews.models import RequestVersion
 
@@ -59,7 +59,7 @@ def list_step_up_means(
 
 def find_provider(person: Person) -> str:
     """The name of the identity provider that alone signs the person in, or ""."""
-    if person.has_usable_password() or not single_sign_on.is_offered():
+    if person.has_usable_password() or not is_provider_offered():
         return ""
     linked = FederatedIdentity.objects.filter(person=person).exists()
     return settings.COUNTERSEAL.oidc_label if linked else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
@@ -13,7 +12,7 @@ from django.db import IntegrityError
 from journal import clock, log, transactions
 from journal.errors import Conflict, InvalidInput, NotPermitted
 from journal.operations import operation
-from policies import people, solo
+from policies import people
 from policies.group_access import GroupAccess, combine_access
 from policies.models import FederatedIdentity, Person
 from policies.people import NewPerson
@@ -37,11 +36,6 @@ class ProviderAccount:
     first_name: str
     last_name: str
     groups: frozenset[str]
-
-
-def is_offered() -> bool:
-    """Whether people sign in to this gate through a provider."""
-    return bool(settings.COUNTERSEAL.oidc_issuer) and not solo.is_solo()
 
 
 @operation(

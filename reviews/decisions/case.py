@@ -185,7 +185,7 @@ def find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
 def list_step_up_methods(version: RequestVersion) -> Sequence[StepUpMethod]:
     """What confirms a decision of this version, by the policy it was sealed under."""
     policy = active.load_stored_policy(version.policy_id)
-    return policy.list_step_up_methods(Risk(version.risk))
+    return policy.step_up_methods[Risk(version.risk)]
 
 
 def check_step_up(

@@ -370,7 +370,7 @@ def _find_proof_refusal(
     demanded = asked.step_up or Tier(request.tier) is Tier.ESCALATE
     if policy is None or not demanded:
         return None
-    methods = active.load_stored_policy(policy.pk).list_step_up_methods(asked.risk)
+    methods = active.load_stored_policy(policy.pk).step_up_methods[asked.risk]
     weaker = [vote for vote in votes if vote.proof and vote.proof not in methods]
     if not weaker:  # guard: tightened-proof
         return None

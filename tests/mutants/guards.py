@@ -313,6 +313,14 @@ GUARDS = [
         "::test_who_read_that_nobody_asked_is_not_the_second_to_lift",
     ),
     Guard(
+        "a policy needs people who have what it takes as a step-up",
+        "policies/versions.py",
+        "activate_version",
+        "activation-methods",
+        NEVER,
+        "tests/policies/test_method_covers.py",
+    ),
+    Guard(
         "a policy is activated as it was read",
         "policies/versions.py",
         "activate_version",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -13,14 +14,17 @@ from reviews.models import Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import document_of_tests, propose
-from tests.policies.security_key import give_key
+from tests.policies.security_key import give_key, offer_passkeys
 from tests.races.together import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 LEVELS = ("low", "medium", "high", "critical")
 
 
-def test_a_vote_by_password_opens_nothing_whichever_comes_first(gate: Gate) -> None:
+def test_a_vote_by_password_opens_nothing_whichever_comes_first(
+    gate: Gate, settings: Any
+) -> None:
+    offer_passkeys(settings)
     for who in (gate.rita, gate.tom, gate.sue, gate.sam):
         give_key(who)
     for turn in range(4):

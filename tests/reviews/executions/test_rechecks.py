@@ -22,7 +22,7 @@ from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.policies.security_key import give_key
+from tests.policies.security_key import give_key, offer_passkeys
 from tests.reviews.executions.attempts import deployment
 
 Change = Callable[[Gate], None]
@@ -192,8 +192,9 @@ def test_a_refusal_names_what_asks_for_more_to_the_agent_too(
     assert cause in str(representation.build_proposal_json(execution.proposal))
 
 
-def take_passkeys_alone(gate: Gate) -> None:
-    """The policy takes a passkey alone from now on; the supervisors have one."""
+def take_passkeys_alone(gate: Gate, settings: Any) -> None:
+    """The policy takes a passkey alone from now on, which everybody has."""
+    offer_passkeys(settings)
     for who in (gate.rita, gate.tom, gate.sue, gate.sam):
         give_key(who)
     take_methods(gate, "passkey")
@@ -205,10 +206,10 @@ def take_methods(gate: Gate, *methods: str) -> None:
 
 
 def test_a_vote_by_a_password_does_not_count_once_a_passkey_is_asked(
-    gate: Gate,
+    gate: Gate, settings: Any
 ) -> None:
     execution = escalated(gate)
-    take_passkeys_alone(gate)
+    take_passkeys_alone(gate, settings)
     run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "policy_tightened")
@@ -216,11 +217,12 @@ def test_a_vote_by_a_password_does_not_count_once_a_passkey_is_asked(
     assert worlds.effects() == []
 
 
-def test_one_weak_proof_among_the_votes_is_enough_to_refuse(gate: Gate) -> None:
+def test_one_weak_proof_among_the_votes_is_enough_to_refuse(
+    gate: Gate, settings: Any
+) -> None:
     request = propose(gate.agent, amount="899.00").request
-    give_key(gate.sam)
     decide_by(request, gate.sue, "password")
-    take_passkeys_alone(gate)  # between the two votes
+    take_passkeys_alone(gate, settings)  # between the two votes
     decide_by(request, gate.sam, "passkey")
     execution = Execution.objects.get(proposal=request.proposal_id)
     run.run_execution(execution.pk)
@@ -240,11 +242,11 @@ def test_a_proof_that_the_policy_of_now_takes_counts(gate: Gate) -> None:
     assert execution.status == "succeeded"
 
 
-def test_where_no_step_up_is_asked_no_method_is(gate: Gate) -> None:
+def test_where_no_step_up_is_asked_no_method_is(gate: Gate, settings: Any) -> None:
     request = propose(gate.agent).request
     decide_by(request, gate.rita, "password")  # given, though nobody asked
     execution = Execution.objects.get(proposal=request.proposal_id)
-    take_passkeys_alone(gate)
+    take_passkeys_alone(gate, settings)
     run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "succeeded"
