@@ -73,11 +73,6 @@ class HealthRow:
     def word(self) -> str:
         return WORDS[self.finding.level]
 
-    @property
-    def repairs_on_page(self) -> bool:
-        """Whether the repair is a sentence about a page, and no command."""
-        return bool(self.area.page)
-
 
 @dataclass(frozen=True, slots=True)
 class AreaRows:

@@ -175,8 +175,7 @@ def _describe_channel(
     has_recovered = isinstance(sent, datetime) and sent > failed and not retried
     if has_recovered:
         return Finding(subject, OK, text)
-    repair = "Send a test message"
-    return Finding(subject, WARN, text, repair)
+    return Finding(subject, WARN, text, advice="Send a test message")
 
 
 def _format_ago(at: object, now: datetime) -> str:
@@ -194,8 +193,8 @@ def check_webhooks() -> Iterator[Finding]:
     text = f"{text}; {dead} dead and {held} held, {fresh} of them within 24 h"
     is_late = bool(oldest) and now - oldest > LATE_WEBHOOK
     if fresh or is_late:
-        repair = "Read the error, and send again what failed"
-        yield Finding("Webhooks", WARN, text, repair)
+        advice = "Read the error, and send again what failed"
+        yield Finding("Webhooks", WARN, text, advice=advice)
     else:
         yield Finding("Webhooks", OK, text)
 

@@ -5,8 +5,8 @@ answers within a week, and the one who asked may withdraw it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
 
 from django.db import models
 from django.db.models import QuerySet
@@ -28,7 +28,17 @@ MOST_LAPSED = 100  # in one transaction
 A = TypeVar("A", bound=models.Model)
 
 
-def check_may_answer(row: Any, why_not: str, open_status: str) -> None:
+class AnswerableRow(Protocol):
+    """A row that waits for its second person."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def asked_at(self) -> datetime: ...
+
+
+def check_may_answer(row: AnswerableRow, why_not: str, open_status: str) -> None:
     """Raises NotPermitted for a reason why this person may not answer, and Conflict for
     a row that does not wait. Caller holds the row's lock."""
     if why_not:
@@ -36,7 +46,7 @@ def check_may_answer(row: Any, why_not: str, open_status: str) -> None:
     _check_open(row, open_status)
 
 
-def _check_open(row: Any, open_status: str) -> None:
+def _check_open(row: AnswerableRow, open_status: str) -> None:
     late = row.asked_at <= clock.now() - ANSWERED_WITHIN  # the sweep comes next
     if row.status != open_status or late:
         raise Conflict(OVER)

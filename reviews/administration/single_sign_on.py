@@ -60,8 +60,8 @@ def admit_account(account: ProviderAccount) -> Person:
     if person not in (None, known):
         raise Conflict(CHANGED)
     access = combine_access(groups, _read_groups(account, known))
-    if person is not None and not person.is_active:
-        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
+    if person is not None:
+        _check_active(person)
     if groups and access is None:  # guard: federated-groups
         raise NotPermitted(
             "None of your groups at the provider may use this gate. Ask whoever manages"
@@ -96,8 +96,7 @@ def _find_by_mailbox(account: ProviderAccount, locked: Person | None) -> Person 
         raise Conflict(CHANGED)
     if person is None:
         return None
-    if not person.is_active:
-        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
+    _check_active(person)
     linked = FederatedIdentity.objects.filter(person=person, issuer=account.issuer)
     if linked.exists():  # guard: federated-once
         raise NotPermitted(
@@ -105,6 +104,11 @@ def _find_by_mailbox(account: ProviderAccount, locked: Person | None) -> Person 
             " Ask an administrator."
         )
     return person
+
+
+def _check_active(person: Person) -> None:
+    if not person.is_active:
+        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
 
 
 def _link(

@@ -1641,6 +1641,14 @@ GUARDS = [
         "tests/desk/scim/test_identity.py",
     ),
     Guard(
+        "whom the provider deletes stands in for nobody",
+        "reviews/administration/provisioning.py",
+        "remove_user",
+        "removed-substitutions",
+        NOTHING,
+        "tests/desk/scim/test_identity.py",
+    ),
+    Guard(
         "a filter that is not understood empties no group",
         "desk/scim/patching.py",
         "_find_single_member",

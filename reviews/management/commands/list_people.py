@@ -35,9 +35,7 @@ class Command(BaseCommand):
 
 
 def _describe_person(person: Person, queues: dict[int, str]) -> dict[str, Any]:
-    ceiling = None
-    if person.ceiling_minor is not None:
-        ceiling = format_money(Money(person.ceiling_minor, person.ceiling_currency))
+    ceiling = format_money(person.ceiling) if person.ceiling else None
     return {
         "user": person.username,
         "name": inert.format_line(person.get_full_name()),
