@@ -64,11 +64,10 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
 @require_safe
 def confirm_form(request: HttpRequest) -> HttpResponse:
     """The form that waits for a fresh sign-in: what it says, the way to the provider,
-    and once the person is back a button that sends it. 404 without one."""
-    _check_offered()
+    and once the person is back a button that sends it. Without one, their own page."""
     form = fresh_sign_in.find_waiting_form(request)
     if form is None:
-        raise NotFound("No form waits to be confirmed: it was sent, or it is over.")
+        return redirect("reviews:me")
     return _render_form(request, form)
 
 

@@ -1,8 +1,9 @@
-"""A fresh sign-in at the identity provider, in place of the password of a person who has
-none: it confirms one verdict, or one form with exactly what it says.
+"""A fresh sign-in at the identity provider, in place of the password of a person who
+has none: it confirms one verdict, or one form with exactly what it says.
 
-The browser leaves the page for it. What was typed in a form waits in the session, without
-any password or code, and is sent from a page of its own once the person is back.
+The browser leaves the page for it. What was typed in a form waits in the session,
+without any password or code, and is sent from a page of its own once the person is
+back.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from . import passkey_purposes
 from .frame import require_person
 from .step_up_means import find_provider
 
-TOKEN_SALT, TOKEN_AGE = "desk.provider-proof", timedelta(hours=12)  # noqa: S105 - no secret
+TOKEN_SALT, TOKEN_AGE = "desk.provider-proof", timedelta(hours=12)
 _AWAITED = "awaited_provider_proof"  # in the session: the digest of its scope
-_FORM = "form_to_confirm"  # in the session
+FORM = "form_to_confirm"  # in the session
 FLAG = "fresh"  # the field by which a form asks for it
 _SEPARATORS = re.compile(r"[_.]+")
 
@@ -48,7 +49,6 @@ class WaitingForm:
     bound: str
     with_code: bool
 
-
     @property
     def lines(self) -> Sequence[tuple[str, str]]:
         """What the form says, for the person who wrote it."""
@@ -59,7 +59,7 @@ class WaitingForm:
         ]
 
 
-class FormWaits(Exception):  # noqa: N818 - no error
+class FormWaits(Exception):
     """A form waits in the session for a fresh sign-in: the browser is led to the page
     that offers it."""
 
@@ -105,21 +105,23 @@ def confirm_form(request: HttpRequest, *, with_code: bool = False) -> None:
     NotPermitted for a person whom no provider signs in alone."""
     person = require_person(request)
     if not find_provider(person):
-        raise NotPermitted("No identity provider confirms who you are. Nothing was done.")
+        raise NotPermitted(
+            "No identity provider confirms who you are. Nothing was done."
+        )
     bound = passkey_purposes.name_own_form(request, person)
     # guard: form-proof
     if submission.find_stored_proof(request.session, bound, clock.now()) is None:
         _store_form(request, person, bound, with_code=with_code)
         raise FormWaits
     submission.discard_proof(request.session)
-    request.session.pop(_FORM, None)
+    request.session.pop(FORM, None)
     if not sign_ins.spend_key(request):  # guard: form-proof-once
         raise NotPermitted("This form was sent already, just now.")
 
 
 def find_waiting_form(request: HttpRequest) -> WaitingForm | None:
-    """The form that waits for a fresh sign-in in this session, if it is this person's."""
-    stored = request.session.get(_FORM)
+    """The form of this person that waits for a fresh sign-in in this session."""
+    stored = request.session.get(FORM)
     form = WaitingForm(**stored) if stored else None
     return form if form and form.person == require_person(request).public_id else None
 
@@ -141,7 +143,7 @@ def _store_form(
         bound=bound,
         with_code=with_code,
     )
-    request.session[_FORM] = asdict(form)
+    request.session[FORM] = asdict(form)
 
 
 def _find_page(request: HttpRequest) -> str:

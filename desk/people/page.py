@@ -21,7 +21,7 @@ from policies.models import (
     Queue,
     Substitution,
 )
-from policies.money import Money, format_money
+from policies.money import format_money
 from reviews import permissions
 from reviews.administration import authority, group_authority
 from reviews.choices import AuthorityKind, ChangeStatus

@@ -250,9 +250,7 @@ def _find_step_up_proof(
         request, verdict.person, typed, verdict.bound, now
     )
     if proof is None:
-        return submission.find_stored_proof(
-            request.session, verdict.bound.digest, now
-        )
+        return submission.find_stored_proof(request.session, verdict.bound.digest, now)
     submission.store_proof(request.session, proof)
     return proof
 

@@ -30,8 +30,8 @@ from .. import argument_form
 from ..argument_form import ArgumentForm
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
 from ..components.formatting import SelectOption, list_reason_options
-from ..components.regions import Regions
 from ..components.fresh_sign_in import build_proof_token
+from ..components.regions import Regions
 from . import attention, conditions, escalation
 from .attention import AttentionCheck, SentAnswers, WrittenCheck
 from .comparison import EditPreview

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from django.db import models
 from django.db.models import QuerySet
@@ -36,6 +36,9 @@ class AnswerableRow(Protocol):
 
     @property
     def asked_at(self) -> datetime: ...
+
+    @property
+    def asked_by_id(self) -> int: ...
 
 
 def check_may_answer(row: AnswerableRow, why_not: str, open_status: str) -> None:
@@ -97,10 +100,10 @@ def withdraw_row(
     """End a row that waits, for the person who asked. A step of an operation, which
     holds the row's lock. Raises NotPermitted for anybody else, and Conflict for a row
     that does not wait."""
-    asked_by: int = row.asked_by_id  # type: ignore[attr-defined]
-    if person.pk != asked_by:
+    waiting = cast("AnswerableRow", row)
+    if person.pk != waiting.asked_by_id:
         raise NotPermitted("Only the administrator who asked for it can withdraw it.")
-    _check_open(row, open_status)
+    _check_open(waiting, open_status)
     now = clock.now()
     return machine.apply(
         row,

@@ -195,8 +195,8 @@ def check_step_up(
     have, and that the policy of the version takes at its risk (docs/invariants.md I16).
     Raises ReauthenticationRequired. Caller holds the request's lock and read the person
     after it."""
-    proof = submission.step_up
-    if proof is None or not proof.holds(submission.bound.digest, now):  # guard: step-up-bound
+    proof, bound = submission.step_up, submission.bound.digest
+    if proof is None or not proof.holds(bound, now):  # guard: step-up-bound
         raise ReauthenticationRequired
     methods = list_step_up_methods(version)
     if proof.method not in methods:  # guard: step-up-method

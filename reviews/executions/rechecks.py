@@ -282,9 +282,7 @@ def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal |
     reading = _reread_state(revision, state.policy)
     asked = reevaluate_revision(revision, state.policy, now=state.now, reading=reading)
     asked = uses.apply_standing_grant(execution, asked, state.policy)
-    return _find_shortfall(
-        execution, facts.ballot, facts.deciders, asked, state.policy
-    )
+    return _find_shortfall(execution, facts.ballot, facts.deciders, asked, state.policy)
 
 
 def _find_standing_refusal(
@@ -345,7 +343,7 @@ def _find_shortfall(
     # A version that asks for less than the policy was written past Counterseal.
     if not approvers.can_fill_steps(votes, asked.steps):  # guard: votes-policy
         return _build_tightened_refusal(revision, asked)
-    if (refusal := _find_proof_refusal(votes, ballot.request, asked, policy)) is not None:
+    if refusal := _find_proof_refusal(votes, ballot.request, asked, policy):
         return refusal
     was = Evaluation.from_json(revision.evaluation)
     if (asked.steps, asked.queue, asked.step_up) == (was.steps, was.queue, was.step_up):

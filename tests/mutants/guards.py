@@ -439,7 +439,7 @@ GUARDS = [
         "reviews/decisions/case.py",
         "check_step_up",
         "step-up-bound",
-        WithoutOperand("not proof.holds(submission.bound.digest, now)"),
+        WithoutOperand("not proof.holds(bound, now)"),
         STEP_UP,
     ),
     Guard(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from policies import active, method_covers, versions
+from policies.choices import StepUpMethod
 from policies.documents import InvalidPolicy, parse_document
 from policies.method_covers import MethodCover
 from policies.models import FederatedIdentity, Passkey, Person
@@ -57,15 +58,13 @@ def test_those_who_could_decide_are_counted_and_the_others_named(
     assert not cover.having.can_spare_one(cover.steps)
 
 
-def test_each_method_counts_for_those_who_can_use_it(
-    gate: Gate, settings: Any
-) -> None:
+def test_each_method_counts_for_those_who_can_use_it(gate: Gate, settings: Any) -> None:
     enrol(gate.sue)
     give_key(gate.sam)
     holders = method_covers.load_holders()
-    assert {gate.sue.pk, gate.adam.pk} <= holders["password"]
-    assert holders["totp"] == {gate.sue.pk}
-    assert holders["passkey"] == set()  # browsers make none for this address
+    assert {gate.sue.pk, gate.adam.pk} <= holders[StepUpMethod.PASSWORD]
+    assert holders[StepUpMethod.TOTP] == {gate.sue.pk}
+    assert holders[StepUpMethod.PASSKEY] == set()  # browsers make none for this address
     offer_passkeys(settings)
     Person.objects.filter(pk=gate.tom.pk).update(password="!none")
     for who in (gate.tom, gate.rita):
@@ -73,12 +72,12 @@ def test_each_method_counts_for_those_who_can_use_it(
             person=who, issuer="https://id", subject=who.username
         )
     holders = method_covers.load_holders()
-    assert holders["passkey"] == {gate.sam.pk}
-    assert gate.tom.pk not in holders["password"]
-    assert holders["provider"] == set()
+    assert holders[StepUpMethod.PASSKEY] == {gate.sam.pk}
+    assert gate.tom.pk not in holders[StepUpMethod.PASSWORD]
+    assert holders[StepUpMethod.PROVIDER] == set()
     changed = {"oidc_issuer": "https://id"}
     settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
-    assert method_covers.load_holders()["provider"] == {gate.tom.pk}
+    assert method_covers.load_holders()[StepUpMethod.PROVIDER] == {gate.tom.pk}
 
 
 def test_a_policy_that_too_few_can_confirm_is_not_activated(

@@ -33,12 +33,10 @@ def test_a_vote_by_password_opens_nothing_whichever_comes_first(
         factories.decide(request, gate.sue)
         last = factories.proved(factories.said(request, gate.sam), "password")
         document = document_of_tests()
-        document["desk"] = {"step_up": dict.fromkeys(LEVELS, ["passkey"])}
+        document["desk"] = {"step_up": {level: ["passkey"] for level in LEVELS}}
         document["rules"][0]["text"] = f"Turn {turn}."
         draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
-        activate = partial(
-            versions.activate_version, version_id=draft.pk, by=gate.alma
-        )
+        activate = partial(versions.activate_version, version_id=draft.pk, by=gate.alma)
         results = at_once(partial(decide.decide_request, last), activate)
         assert all(result.won for result in results)
         execution = Execution.objects.get(proposal=request.proposal_id)

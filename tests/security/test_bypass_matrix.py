@@ -74,8 +74,6 @@ def _expected(who: Who, method: str, name: str, row: Row) -> set[int]:
         "reviews:password_link",
     }:
         return {404, 405}
-    if name == "reviews:confirm_form":  # no form waits in any session
-        return {404, 405} if who in PEOPLE else {302, 405}
     if name in SIGNING:  # Django's views: forms, OPTIONS, and ways on from there
         return {SUCCESS, 302, 405}
     if who in _allowed(method, row):

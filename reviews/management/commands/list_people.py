@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from policies.management import tables
 from policies.models import Person, Queue
-from policies.money import Money, format_money
+from policies.money import format_money
 from reviews import permissions
 from reviews.presenters import inert
 

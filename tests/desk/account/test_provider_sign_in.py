@@ -12,7 +12,6 @@ from django.test import Client
 
 from desk.components import identity_provider
 from journal.models import LogRecord
-from policies import second_factors
 from policies.group_access import parse_groups
 from policies.models import (
     FederatedIdentity,

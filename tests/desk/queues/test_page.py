@@ -57,7 +57,10 @@ def test_those_who_lack_what_the_policy_takes_are_a_gap(
     demand = next(one for one in line.demands if one.having)
     assert demand.tier == "an escalation at high risk"
     assert demand.needs == "2 supervisors with a passkey"
-    assert (demand.having, demand.verdict) == ("2 of 4 have a passkey", "Nobody to spare")
+    assert (demand.having, demand.verdict) == (
+        "2 of 4 have a passkey",
+        "Nobody to spare",
+    )
     assert list(demand.lacking) == [gate.rita, gate.tom]
     Passkey.objects.filter(person=gate.sam).delete()
     line, demand = build_queues_page(gate.adam).gaps[0]

@@ -13,8 +13,8 @@ from django.test import Client
 from journal import clock
 from journal.errors import Conflict, InvalidAgentKey
 from journal.models import LogRecord
-from policies.choices import Role
 from policies import substitutes
+from policies.choices import Role
 from policies.models import Person, ProvisionedPerson, Queue, Substitution
 from reviews import permissions
 from reviews.administration import accounts

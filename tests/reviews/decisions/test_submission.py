@@ -164,7 +164,7 @@ def test_what_is_kept_lapses(gate: Gate, asked: ApprovalRequest) -> None:
 
 @pytest.mark.parametrize("rubbish", [1, "x", {}, {"at": "never"}, None])
 def test_what_cannot_be_read_is_no_proof(rubbish: Any, gate: Gate, asked) -> None:
-    bound = said(asked, gate.sue).bound
+    bound = said(asked, gate.sue).bound.digest
     session: Any = {"step_up": rubbish}
     assert submission.find_stored_proof(session, bound, clock.now()) is None
 

@@ -201,7 +201,7 @@ def take_passkeys_alone(gate: Gate, settings: Any) -> None:
 
 
 def take_methods(gate: Gate, *methods: str) -> None:
-    levels = dict.fromkeys(("low", "medium", "high", "critical"), [*methods])
+    levels = {level: [*methods] for level in ("low", "medium", "high", "critical")}
     document(gate, lambda found: found.update(desk={"step_up": levels}))
 
 
