@@ -147,8 +147,8 @@ def _build_demand(
 
 def _build_cover(cover: MethodCover, people: Mapping[int, Person]) -> DemandLine:
     return DemandLine(
-        tier=f"{TIER_WORDS[cover.tier]} at {cover.level}",
-        needs=f"{bands.describe_steps(cover.steps)} with {cover.noun}",
+        tier=TIER_WORDS[cover.tier],
+        needs=f"at {cover.level} {bands.describe_steps(cover.steps)} with {cover.noun}",
         tools=cover.tools,
         lacks=str(cover.shortage or ""),
         spare=cover.having.can_spare_one(cover.steps),

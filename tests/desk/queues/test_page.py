@@ -55,8 +55,8 @@ def test_those_who_lack_what_the_policy_takes_are_a_gap(
     policy(gate.people, document)
     line = find_line(gate)
     demand = next(one for one in line.demands if one.having)
-    assert demand.tier == "an escalation at high risk"
-    assert demand.needs == "2 supervisors with a passkey"
+    assert demand.tier == "an escalation"
+    assert demand.needs == "at high risk 2 supervisors with a passkey"
     assert (demand.having, demand.verdict) == (
         "2 of 4 have a passkey",
         "Nobody to spare",
