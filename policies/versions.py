@@ -170,8 +170,8 @@ def activate_version(
     # guard: activation-methods
     if lacking := method_covers.list_shortages(document):
         raise InvalidPolicy(
-            "Too few people have what this policy takes as a confirmation. They add it"
-            " on their page Preferences, then activate the policy.",
+            "Too few people have what this policy takes as a confirmation. They find it"
+            " on their page Preferences. Activate the policy after that.",
             errors=lacking,
         )
     tools.sync_tools(document)
