@@ -301,13 +301,13 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     )
 
 
-def format_name(loaded: LoadedRequest, named: Person) -> str:
-    """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
+def hide_name(loaded: LoadedRequest, named: Person) -> Person | str:
+    """A reviewer, hidden from the people whose own run it is (as in the log)."""
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
     if concerned and not permissions.never_decides(person):
         return HIDDEN_NAME
-    return str(named)
+    return named
 
 
 def _list_readable_decisions(

@@ -51,8 +51,7 @@ class Colleague:
     """A person who may decide in one of the supervisor's queues. `given` counts the
     open requests assigned to them."""
 
-    public_id: str
-    name: str
+    person: Person
     role: str
     queues: list[str]
     here: bool
@@ -173,7 +172,7 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
         for person in permissions.list_people_with_roles(ids)
         if person.pk != reach.person.pk and _can_decide_in(person, titles.keys())
     ]
-    return sorted(people, key=lambda person: (person.here, person.given, person.name))
+    return sorted(people, key=lambda one: (one.here, one.given, str(one.person)))
 
 
 def list_present_people(now: datetime) -> set[int]:
@@ -196,8 +195,7 @@ def _build_colleague(
 ) -> Colleague:
     queues = permissions.queues_of(person)
     return Colleague(
-        public_id=person.public_id,
-        name=str(person),
+        person=person,
         role=(permissions.find_deciding_role(person) or Role.REVIEWER).value,
         queues=sorted(title for pk, title in titles.items() if pk in queues),
         here=person.pk in here,
