@@ -28,6 +28,7 @@ from reviews.roles import Permission
 
 from .. import argument_form
 from ..argument_form import ArgumentForm
+from ..components import ready_texts
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
 from ..components.formatting import SelectOption, list_reason_options
 from ..components.fresh_sign_in import build_proof_token
@@ -50,7 +51,6 @@ CORRECTABLE_CODES = {
     "check",
     "throttle",
 }
-LONGEST_OPTION = 80  # characters of a ready text in the list to choose from
 INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
 
@@ -151,7 +151,7 @@ def build_panel(
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=_describe_note(wording, reasons),
-        ready=_list_ready_texts(loaded, typed.get("ready", "")),
+        ready=ready_texts.list_ready_texts(loaded.preset, typed.get("ready", "")),
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
@@ -203,26 +203,6 @@ def complete_panel(
         answered=answers.choose(question, verdict),
         written=answers.find_written_check(values, verdict),
     )
-
-
-def _list_ready_texts(loaded: LoadedRequest, chosen: str) -> list[SelectOption]:
-    return [
-        SelectOption(ready.key, _shorten_text(ready.text), ready.key == chosen)
-        for ready in loaded.preset.texts
-    ]
-
-
-def _shorten_text(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_OPTION else f"{line[:LONGEST_OPTION]}…"
-
-
-def insert_ready_text(loaded: LoadedRequest, note: str, key: str) -> str:
-    """The note with the ready text of this key after what was typed, once."""
-    text = loaded.preset.find_text(key)
-    if not text or text in note:
-        return note
-    return f"{note.rstrip()}\n{text}" if note.strip() else text
 
 
 def _describe_note(wording: VerdictWording, reasons: Sequence[SelectOption]) -> str:
