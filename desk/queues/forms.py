@@ -45,6 +45,8 @@ class PresetForm(SteppedUpForm):
     """A number for each reason of each verdict: where it stands in the panel, empty
     where it is not offered. And ready texts for the note."""
 
+    shown = TextField(max_length=400, required=False)  # what the page was drawn from
+
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         for verdict, spec in VERDICT_SPECS.items():

@@ -383,6 +383,15 @@ GUARDS = [
         "::test_other_terms_than_were_read_are_not_consented_to",
     ),
     Guard(
+        "a preset is changed as it was read",
+        "reviews/administration/queue_presets.py",
+        "change_preset",
+        "preset-shown",
+        NOTHING,
+        "tests/desk/queues/test_views.py"
+        "::test_who_did_not_read_the_newest_preset_changes_nothing",
+    ),
+    Guard(
         "a shift joins the rota that was read",
         "notifications/on_call/shifts.py",
         "plan_shift",
