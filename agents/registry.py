@@ -23,6 +23,7 @@ from .agent_settings import AgentSettings
 from .models import Agent, SettingsChange
 
 MAX_VERSION_LENGTH = 64
+MOST_DAILY = 1_000_000  # proposals in 24 hours
 _WILDCARDS = frozenset("*?[")
 
 
@@ -186,6 +187,9 @@ def _collect_changes(change: AgentChange) -> dict[str, object]:
     if change.owner is not None and not change.owner.is_active:
         rule = "this account is deactivated"
         raise InvalidInput(errors=[build_field_error("owner", rule)])
+    if not 0 <= (change.daily_proposals or 0) <= MOST_DAILY:
+        rule = f"a number of proposals from 1 to {MOST_DAILY}, or 0 for no limit"
+        raise InvalidInput(errors=[build_field_error("daily_proposals", rule)])
     fields: dict[str, object] = {
         "tools": None if change.tools is None else sorted(set(change.tools)),
         "risk_ceiling": change.risk_ceiling,

@@ -13,10 +13,11 @@ from django.conf import settings
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
 
+from agents import budgets as agent_budgets
 from agents.choices import ThreadStatus
 from agents.models import Agent, Thread
 from agents.representation import annotate_status
-from policies import active, budgets, money
+from policies import active, money
 from policies import tools as policies_tools
 from policies.choices import APPROVAL_LABELS
 from policies.models import Person, Tool
@@ -294,21 +295,17 @@ def _build_limits(person: Person, agent: Agent, now: datetime) -> AgentLimits:
 def _count_day(agent: Agent, now: datetime) -> int | None:
     if agent.daily_proposals is None:
         return None
-    return Proposal.objects.filter(agent=agent.slug, created_at__gt=now - DAY).count()
+    return agent_budgets.select_day_proposals(agent, now).count()
 
 
 def _list_money(agent: Agent, now: datetime) -> list[MoneyUse]:
-    budget = agent.daily_money or {}
-    used = budgets.load_used(agent.slug, budget, now) if budget else {}
-    return [
-        _build_money_use(money.parse(text, code), used[code])
-        for code, text in sorted(budget.items())
-    ]
+    uses = agent_budgets.list_money_uses(agent, now)
+    return [_build_money_use(limit, used) for limit, used in uses]
 
 
-def _build_money_use(limit: Money, used: int) -> MoneyUse:
-    share = used * 100 // limit.minor if limit.minor else 100
-    spent = money.format_money(Money(used, limit.currency))
+def _build_money_use(limit: Money, used: Money) -> MoneyUse:
+    share = used.minor * 100 // limit.minor if limit.minor else 100
+    spent = money.format_money(used)
     return MoneyUse(
         currency=limit.currency,
         used=spent.removesuffix(f" {limit.currency}"),
