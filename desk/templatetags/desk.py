@@ -89,7 +89,7 @@ def person(
 @register.simple_tag(takes_context=True)
 def people(context: template.Context, named: Sequence[Person | str]) -> SafeString:
     """Several names, each like that of `person`: `Rita, Tom and 3 more`."""
-    *names, last = [(person(context, one),) for one in named]
+    *names, last = [(person(context, somebody),) for somebody in named]
     head = format_html_join(", ", "{}", names)
     return format_html("{}{}{}", head, " and " if names else "", *last)
 

@@ -172,7 +172,7 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
         for person in permissions.list_people_with_roles(ids)
         if person.pk != reach.person.pk and _can_decide_in(person, titles.keys())
     ]
-    return sorted(people, key=lambda one: (one.here, one.given, str(one.person)))
+    return sorted(people, key=lambda row: (row.here, row.given, str(row.person)))
 
 
 def list_present_people(now: datetime) -> set[int]:

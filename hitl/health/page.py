@@ -93,6 +93,15 @@ class HealthPage:
         return sum(len(area.rows) for area in self.areas)
 
 
+MAIL = Area("Mail", (Check("Mail", checks.check_mail, is_slow=True),))
+CHANNELS = Area(
+    "Channels",
+    (Check("Channels", records.check_channels),),
+    "channels",
+    "Channels",
+)
+
+
 def build_areas(now: datetime) -> tuple[Area, ...]:
     """Every check of the page."""
     certified = partial(certificates.check_certificates, now)
@@ -123,13 +132,8 @@ def build_areas(now: datetime) -> tuple[Area, ...]:
             ),
         ),
         Area("Log", (Check("Log", checks.check_log),)),
-        Area("Mail", (Check("Mail", checks.check_mail, is_slow=True),)),
-        Area(
-            "Channels",
-            (Check("Channels", records.check_channels),),
-            "reviews:notifications",
-            "Notifications",
-        ),
+        MAIL,
+        CHANNELS,
         Area(
             "Webhooks",
             (Check("Webhooks", records.check_webhooks),),

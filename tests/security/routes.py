@@ -313,6 +313,7 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:queues": Row(get=SEES_PEOPLE),
     "health": Row(get=SEES_PEOPLE),
+    "channels": Row(get=SEES_PEOPLE),
     "reviews:view_save": Row(
         post=PEOPLE,
         ids={"page": "list"},
