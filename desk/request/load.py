@@ -201,14 +201,14 @@ class LoadedRequest:
         return "" if shown[0].startswith("1") else self.holding.answer
 
     @property
-    def _ended_by(self) -> str:
-        """The name of the person who rejected it, where this person may see it."""
+    def _ended_by(self) -> Person | str:
+        """The person who rejected it, where this person may see it."""
         if self.request.status != RequestStatus.REJECTED:
             return ""
         if self.person.public_id in self.request.proposal.barred:
             return ""
         rejected = [d for d in self.decisions if d.verdict == Verdict.REJECT]
-        return str(rejected[-1].reviewer) if rejected else ""
+        return rejected[-1].reviewer if rejected else ""
 
     @cached_property
     def why_not(self) -> str:

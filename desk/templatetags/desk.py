@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -146,10 +147,24 @@ def moment(value: datetime | None) -> SafeString | str:
     return _render_time(value, f"{format_time(value)}, {day(value)}") if value else ""
 
 
-@register.simple_tag
-def timed(sentence: str, moment: datetime | None) -> SafeString | str:
+@register.simple_tag(takes_context=True)
+def timed(
+    context: template.Context,
+    sentence: str,
+    moment: datetime | None,
+    who: Person | str = "",
+) -> SafeString | str:
     """One of Counterseal's own sentences, with the time of `moment` in it as an
-    element."""
+    element, and the name of the person `who` like that of `person`."""
+    if not isinstance(who, Person):
+        return _mark_time(sentence, moment)
+    head, name, tail = sentence.partition(str(who))
+    named = person(context, who) if name else ""
+    parts = (_mark_time(head, moment), named, _mark_time(tail, moment))
+    return format_html("{}{}{}", *parts)
+
+
+def _mark_time(sentence: str, moment: datetime | None) -> SafeString | str:
     time = format_time(moment) if moment else ""
     if not time or time not in sentence:
         return conditional_escape(sentence)
@@ -216,10 +231,10 @@ def _render_row_head(head: QueueRowHead) -> SafeString:
     return render_to_string("desk/components/_row_head.html", {"row": head})
 
 
-@register.inclusion_tag("desk/components/_state.html")
-def state(label: StateLabel) -> dict[str, StateLabel]:
+@register.inclusion_tag("desk/components/_state.html", takes_context=True)
+def state(context: template.Context, label: StateLabel) -> dict[str, Any]:
     """The icon of a state, its word, and how long it still lasts."""
-    return {"label": label}
+    return {"label": label, "desk": context.get("desk")}
 
 
 @register.inclusion_tag("desk/components/_options.html")

@@ -9,6 +9,7 @@ from policies import people
 from policies.models import Person, Queue
 from reviews.choices import Scope
 from reviews.decisions import drafts
+from reviews.holds import take
 from reviews.stops import incidents, stops
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
@@ -45,6 +46,21 @@ def test_votes_notes_and_history_of_a_request_link_to_people(
     assert f"{bold_link(gate.rita)} rejected" in history
     assert '<a href="/agents/riley/"><b>riley</b></a> proposed' in history
     assert AGENT in find_element(source, "agent-text")
+
+
+def test_the_state_of_a_request_links_to_who_claimed_or_rejected_it(
+    gate: Gate, as_: SignIn, rejected: str
+) -> None:
+    source = read_page(as_("alma").get(rejected))
+    assert f"Rejected by {link(gate.rita)}" in find_element(source, "state")
+    assert f"Rejected by {link(gate.rita)}" in find_element(source, "outcome")
+    request = propose(gate.agent, customer="C-9").request
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    for page in ("/queue/", f"/requests/{request.pk}/"):
+        source = read_page(as_("alma").get(page))
+        assert f"Claimed by {link(gate.rita)} since" in source
+        source = read_page(as_("sue").get(page))
+        assert "Claimed by Rita Example since" in source
 
 
 def test_who_may_not_read_people_gets_names_without_links(
