@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django import forms
 from django.forms import BoundField
 
-from journal.errors import DomainError
+from journal.errors import DomainError, StaleVersion
 from reviews.administration.queue_presets import (
     LONGEST_TEXT,
     MOST_TEXTS,
@@ -118,7 +118,10 @@ class PresetForm(SteppedUpForm):
         ]
 
     def add_refusal(self, refusal: DomainError) -> None:
-        """Show an error of a verdict at the first of its reasons."""
+        """Show an error of a verdict at the first of its reasons. What changed since
+        the page was drawn stands above the form."""
+        if isinstance(refusal, StaleVersion):
+            return
         for error in refusal.errors:
             name, message = error["path"], error["message"]
             part, _, verdict = name.partition(".")

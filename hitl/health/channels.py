@@ -70,7 +70,10 @@ def build_channels_page(person: Person) -> ChannelsPage:
                 describe_reach(report.channel, people, routes),
                 list(list_messages(report.channel, routes, titles)),
             )
-            for report in records.list_channel_reports()
+            for report in sorted(
+                records.list_channel_reports(),
+                key=lambda report: not report.channel.is_configured(),
+            )
         ],
         mail=page.run_areas([MAIL], time.monotonic() + page.TIME_LIMIT_S),
     )
@@ -100,7 +103,8 @@ def list_messages(
     ]
     yield from (_describe_route(route, titles) for route in named)
     if channel.name in {place.channel for place in routing.DEFAULT_PLACES}:
-        yield USUAL_MESSAGES if routes else EVERY_MESSAGE
+        usual = USUAL_MESSAGES if routes else EVERY_MESSAGE
+        yield usual if channel.is_configured() else f"{usual}, once it is set up"
     elif not named:
         yield NO_MESSAGES
 

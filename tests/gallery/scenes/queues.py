@@ -98,7 +98,7 @@ QUEUES.add(
 )
 QUEUES.add(
     "preset-stale",
-    "Changed by another administrator",
+    "another administrator changed this",
     Submission(
         "/queues/refunds/",
         {
