@@ -16,21 +16,18 @@ from notifications.on_call import duty
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.administration import authority
 from reviews.choices import RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.roles import Permission
 
-from ..agents import setting_changes
-from ..agents.setting_changes import SettingsLine
 from ..components import visibility
-from ..people.page import ChangeLine, build_change_line
 from ..queue.rows import QueueRow, list_queue_rows
 from ..queue.search import FoundRequest
 from ..workload.page import list_present_people
 from . import figures
 from .figures import AgentCount, DeciderCount, QueueCount
 from .first_steps import AdministratorPart, build_administrator_part
+from .open_changes import OpenChange, list_open_changes
 from .plot import HourPlot, build_plot
 
 MAX_EXPIRING = 6
@@ -108,8 +105,7 @@ class OverviewPage:
     agents: Sequence[AgentCount]
     deciders: Sequence[DeciderLine]
     plot: HourPlot
-    changes: Sequence[ChangeLine]
-    agent_changes: Sequence[SettingsLine]
+    open_changes: Sequence[OpenChange]
     presets: Sequence[Preset]
     head: int | None  # number of the log's newest record
     supervises: bool  # whether the workload page is theirs
@@ -160,7 +156,6 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
     full_hour = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
     since = full_hour - (PLOTTED_HOURS - 1) * figures.HOUR
     counts = figures.count_hours(person, ids, since, now)
-    sees_people = permissions.has_permission(person, Permission.SEE_PEOPLE)
     exports = permissions.has_permission(person, Permission.EXPORT)
     return OverviewPage(
         lines=[
@@ -171,10 +166,7 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
         agents=figures.count_agents(person, now),
         deciders=_list_deciders(person, ids, now, here),
         plot=build_plot(counts, since.hour, PLOTTED_HOURS),
-        changes=[build_change_line(row, person) for row in authority.list_waiting()]
-        if sees_people
-        else [],
-        agent_changes=setting_changes.list_waiting(person) if sees_people else [],
+        open_changes=list_open_changes(person, now),
         presets=_list_presets() if exports else [],
         head=_find_newest_number() if exports else None,
         supervises=permissions.find_deciding_role(person) is Role.SUPERVISOR,

@@ -10,7 +10,6 @@ from desk.overview.plot import build_plot
 from hitl.health import probes
 from journal import clock
 from journal.errors import NotPermitted
-from policies import versions
 from reviews import deadlines
 from tests import factories
 from tests.conftest import Gate
@@ -62,14 +61,9 @@ def test_an_administrator_reads_what_is_to_do(gate: Gate, as_: SignIn) -> None:
     assert todo == {"An agent with a key", "A first decision"}
     keys.issue_key(agent=gate.agent, by=gate.adam)
     decide(propose(gate.agent).request, gate.rita)
-    document = {**factories.document_of_tests(), "currency": "EUR"}
-    draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
     part = build_overview(gate.adam, clock.now()).administration
     assert part is not None
     assert not part.steps
-    assert [row.number for row in part.drafts] == [draft.number]
-    page = read_page(as_("adam").get("/overview/"))
-    assert f"Version {draft.number}" in page
     assert build_overview(gate.otto, clock.now()).administration is None
 
 
