@@ -20,17 +20,19 @@ from reviews.choices import RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.roles import Permission
 
+from ..agents.visibility import AgentLine, list_agents
 from ..components import visibility
 from ..queue.rows import QueueRow, list_queue_rows
 from ..queue.search import FoundRequest
 from ..workload.page import list_present_people
 from . import figures
-from .figures import AgentCount, DeciderCount, QueueCount
+from .figures import DeciderCount, QueueCount
 from .first_steps import AdministratorPart, build_administrator_part
 from .open_changes import OpenChange, list_open_changes
 from .plot import HourPlot, build_plot
 
 MAX_EXPIRING = 6
+MAX_AGENTS = 8
 PLOTTED_HOURS = 12
 MAX_PEOPLE = 200
 PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -102,7 +104,7 @@ class OverviewPage:
 
     lines: Sequence[QueueLine]
     expiring: Sequence[QueueRow]
-    agents: Sequence[AgentCount]
+    agents: Sequence[AgentLine]
     deciders: Sequence[DeciderLine]
     plot: HourPlot
     open_changes: Sequence[OpenChange]
@@ -163,7 +165,7 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
             for count in figures.count_queues(person, ids, now)
         ],
         expiring=_list_expiring(person, ids, now),
-        agents=figures.count_agents(person, now),
+        agents=list_agents(person, now)[:MAX_AGENTS],
         deciders=_list_deciders(person, ids, now, here),
         plot=build_plot(counts, since.hour, PLOTTED_HOURS),
         open_changes=list_open_changes(person, now),

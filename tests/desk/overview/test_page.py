@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from agents import keys
@@ -11,11 +13,15 @@ from hitl.health import probes
 from journal import clock
 from journal.errors import NotPermitted
 from reviews import deadlines
+from reviews.choices import Scope
+from reviews.models import Proposal
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
-from tests.markup import read_page
+from tests.markup import read_page, read_text
+from tests.reviews.states import unknown
 
 
 def test_each_figure_is_what_happened(gate: Gate) -> None:
@@ -35,8 +41,9 @@ def test_each_figure_is_what_happened(gate: Gate) -> None:
     assert [row.id for row in page.expiring] == [waiting.pk]
     (own,) = page.deciders
     assert (own.count.decided, own.unchanged, own.here) == (2, 50, True)
-    agent = next(one for one in page.agents if one.slug == gate.agent.slug)
-    assert (agent.asked, agent.rejected, agent.expired) == (4, 1, 1)
+    (line_of_agent,) = page.agents
+    day = line_of_agent.day
+    assert (day.proposed, day.refused, day.expired) == (4, 1, 1)
     assert page.plot.sentence == "In 12 hours 4 arrived, 2 were decided and 1 expired."
 
 
@@ -71,6 +78,28 @@ def test_an_administrator_reads_what_is_to_do(gate: Gate, as_: SignIn) -> None:
 def test_it_is_not_for_everybody(gate: Gate, who: str) -> None:
     with pytest.raises(NotPermitted):
         build_overview(getattr(gate, who), clock.now())
+
+
+def test_a_stopped_agent_has_the_problems_of_the_agents_list(
+    gate: Gate, as_: SignIn
+) -> None:
+    effect = unknown(gate)
+    for n in range(5):
+        request = propose(gate.agent, customer=f"C-{n}").request
+        decide(request, gate.rita, "reject", reason_code="unsafe")
+    long_ago = clock.now() - timedelta(days=3)
+    Proposal.objects.filter(pk=effect.proposal_id).update(created_at=long_ago)
+    stops.create_stop(
+        scope=Scope.AGENT, key=gate.agent.slug, person=gate.sue, reason="Look."
+    )
+    client = as_("sue")
+    problems = ("1 with unknown result", "5 of 5 refused")
+    shown = read_text(client.get("/overview/"), "agents")
+    assert f"Stopped; {'; '.join(problems)}" in shown
+    listed = read_text(client.get("/agents/"), "agents")
+    assert all(problem in listed for problem in problems)
+    for path in ("/overview/", "/agents/"):
+        assert "as long as" in read_text(client.get(path))
 
 
 def test_presets_are_for_auditors_and_open_changes_for_administrators(
