@@ -231,7 +231,10 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         history=build_history(person, visible, now),
         runs=[
             build_run_row(
-                run, waiting.get(run.name, 0), modes[run.name], summaries[slug, run.name]
+                run,
+                waiting.get(run.name, 0),
+                modes[run.name],
+                summaries[slug, run.name],
             )
             for run in runs
         ],

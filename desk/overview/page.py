@@ -22,6 +22,7 @@ from reviews.roles import Permission
 
 from ..agents.visibility import AgentLine, list_agents
 from ..components import visibility
+from ..components.formatting import round_took
 from ..queue.rows import QueueRow, list_queue_rows
 from ..queue.search import FoundRequest
 from ..workload.page import list_present_people
@@ -50,7 +51,11 @@ PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
         {"flag": "check_missed"},
     ),
     ("Policy", "Drafts, activations, reverts", {"kind": "policy"}),
-    ("People", "Accounts, roles, queues, sign-in", {"kind": "person"}),
+    (
+        "People",
+        "Accounts, roles, queues, second factors, ended sessions; not each sign-in",
+        {"kind": "person"},
+    ),
     ("Stops and pauses", "Who halted and resumed what", {"kind": "stop"}),
 )
 
@@ -66,6 +71,12 @@ class QueueLine:
     age: timedelta | None  # of the oldest request that waits
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing happened lately."""
+        count = self.count
+        return not (count.waiting or count.arrived or count.decided or count.expired)
+
+    @property
     def is_unattended(self) -> bool:
         """Whether requests wait where nobody is on duty."""
         return bool(self.count.waiting) and not self.on_duty
@@ -79,14 +90,23 @@ class DeciderLine:
 
     @property
     def median(self) -> str:
+        """How long a decision took from opening the request, in the middle."""
         if self.count.median_ms is None:
             return ""
-        return format_duration(timedelta(milliseconds=self.count.median_ms))
+        return format_duration(round_took(self.count.median_ms))
 
     @property
-    def unchanged(self) -> int:
-        """The share that was approved as proposed, in percent."""
-        return round(100 * self.count.approved / self.count.decided)
+    def verdicts(self) -> list[str]:
+        """What the decisions were, in words."""
+        count = self.count
+        answered = count.approved + count.modified + count.rejected
+        lines = [
+            (count.approved, "approved unchanged"),
+            (count.modified, "changed"),
+            (count.rejected, "rejected"),
+            (count.decided - answered, "escalated"),
+        ]
+        return [f"{n} {words}" for n, words in lines if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +131,7 @@ class OverviewPage:
     presets: Sequence[Preset]
     head: int | None  # number of the log's newest record
     supervises: bool  # whether the workload page is theirs
+    audits: bool  # whether the reader exports and decides nothing
     administration: AdministratorPart | None
 
     @property
@@ -159,6 +180,7 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
     since = full_hour - (PLOTTED_HOURS - 1) * figures.HOUR
     counts = figures.count_hours(person, ids, since, now)
     exports = permissions.has_permission(person, Permission.EXPORT)
+    role = permissions.find_deciding_role(person)
     return OverviewPage(
         lines=[
             _build_line(count, people, here, now)
@@ -171,7 +193,8 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
         open_changes=list_open_changes(person, now),
         presets=_list_presets() if exports else [],
         head=_find_newest_number() if exports else None,
-        supervises=permissions.find_deciding_role(person) is Role.SUPERVISOR,
+        supervises=role is Role.SUPERVISOR,
+        audits=exports and role is None,
         administration=build_administrator_part(
             person, sum(bool(permissions.queues_of(one)) for one in people)
         ),

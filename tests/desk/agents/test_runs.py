@@ -92,9 +92,7 @@ def test_a_row_reads_what_the_run_did_and_what_went_wrong(
 ) -> None:
     effect = unknown(gate)
     run = effect.proposal.thread
-    proposals.finish_thread(
-        agent=gate.agent, name=run, result=ThreadResult.COMPLETED
-    )
+    proposals.finish_thread(agent=gate.agent, name=run, result=ThreadResult.COMPLETED)
     brief = describe.load_brief(effect.grant.revision)
     effect_words = describe.format_sentence(brief.effect)
     client = as_("sue")

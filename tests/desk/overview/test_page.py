@@ -10,17 +10,18 @@ from agents import keys
 from desk.overview.page import build_overview
 from desk.overview.plot import build_plot
 from hitl.health import probes
-from journal import clock
+from journal import clock, sequencer
 from journal.errors import NotPermitted
 from reviews import deadlines
 from reviews.choices import Scope
+from reviews.decisions.submission import PageEvidence
 from reviews.models import Proposal
 from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
-from tests.markup import read_page, read_text
+from tests.markup import find_element, read_page, read_text
 from tests.reviews.states import unknown
 
 
@@ -40,7 +41,8 @@ def test_each_figure_is_what_happened(gate: Gate) -> None:
     assert str(gate.rita) in line.on_duty
     assert [row.id for row in page.expiring] == [waiting.pk]
     (own,) = page.deciders
-    assert (own.count.decided, own.unchanged, own.here) == (2, 50, True)
+    assert own.verdicts == ["1 approved unchanged", "1 rejected"]
+    assert (own.count.decided, own.here) == (2, True)
     (line_of_agent,) = page.agents
     day = line_of_agent.day
     assert (day.proposed, day.refused, day.expired) == (4, 1, 1)
@@ -100,6 +102,35 @@ def test_a_stopped_agent_has_the_problems_of_the_agents_list(
     assert all(problem in listed for problem in problems)
     for path in ("/overview/", "/agents/"):
         assert "as long as" in read_text(client.get(path))
+
+
+def test_a_median_is_rounded_as_in_the_log(gate: Gate, as_: SignIn) -> None:
+    took = PageEvidence(took_ms=4600)
+    decide(propose(gate.agent).request, gate.rita, page=took)
+    client = as_("adam")
+    assert "5 s" in read_text(client.get("/overview/"), "deciders")
+    assert "5 s" in read_text(client.get("/log/?kind=decision"))
+
+
+def test_numbers_lead_to_what_they_count(gate: Gate, as_: SignIn) -> None:
+    source = read_page(as_("adam").get("/overview/"))
+    assert "/log/?flag=expired" in find_element(source, "tiles")
+    queues = find_element(source, "queues")
+    assert queues.count('href="/queues/') == queues.count('class="idle"') > 1
+    assert 'href="/queues/' not in read_page(as_("sue").get("/overview/"))
+
+
+def test_an_auditors_part_comes_first(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    sequencer.sequence_records()
+    page = build_overview(gate.otto, clock.now())
+    assert page.audits
+    client = as_("otto")
+    source = read_page(client.get("/overview/"))
+    assert source.index('data-testid="presets"') < source.index('data-testid="tiles"')
+    assert f'href="/log/{page.head}/"' in source
+    assert client.get(f"/log/{page.head}/").status_code == 200
+    assert not build_overview(gate.adam, clock.now()).audits
 
 
 def test_presets_are_for_auditors_and_open_changes_for_administrators(

@@ -185,7 +185,9 @@ def test_the_label_of_a_goal_stays_within_its_drawing() -> None:
 
 def _draw(panel: Panel) -> tuple[str, list[str]]:
     drawing = svg.draw_panel(panel, "plot", "Plot", "")
-    lines = re.findall(r'<path d="([^"]*)" stroke="currentcolor"[^>]*dasharray', drawing)
+    lines = re.findall(
+        r'<path d="([^"]*)" stroke="currentcolor"[^>]*dasharray', drawing
+    )
     return drawing, lines
 
 

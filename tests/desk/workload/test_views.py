@@ -69,9 +69,7 @@ def test_a_press_offers_what_it_assigns(gate: Gate, as_: SignIn) -> None:
     assert "Nothing unclaimed that they can decide" in text
 
 
-def test_it_counts_who_is_on_duty_as_the_overview_does(
-    gate: Gate, as_: SignIn
-) -> None:
+def test_it_counts_who_is_on_duty_as_the_overview_does(gate: Gate, as_: SignIn) -> None:
     first, _ = waiting(gate, 2)
     client = as_("sue")
     assert "Nobody is on duty in your queues." in read_text(client.get("/queue/load/"))
