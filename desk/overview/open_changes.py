@@ -38,7 +38,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenChange:
+class TwoPersonChange:
     """One thing that waits; `subject` links to the page where it is answered. `by` is
     the person who asked, or the public id of one."""
 
@@ -49,7 +49,7 @@ class OpenChange:
     at: datetime | None = None
 
 
-def list_open_changes(reader: Person, now: datetime) -> list[OpenChange]:
+def list_open_changes(reader: Person, now: datetime) -> list[TwoPersonChange]:
     """List what waits and concerns this reader, the oldest first; nothing for those who
     see no accounts. At most `MOST_EACH` of a kind, and one query for each kind."""
     if not permissions.has_permission(reader, Permission.SEE_PEOPLE):
@@ -65,19 +65,19 @@ def list_open_changes(reader: Person, now: datetime) -> list[OpenChange]:
     return sorted(_name_people(changes), key=lambda change: change.at or _FIRST)
 
 
-def _name_people(changes: list[OpenChange]) -> Iterator[OpenChange]:
+def _name_people(changes: list[TwoPersonChange]) -> Iterator[TwoPersonChange]:
     ids = {change.by for change in changes if isinstance(change.by, str)}
     rows = Person.objects.filter(public_id__in=ids) if ids else ()
     people = {person.public_id: person for person in rows}
     for change in changes:
         by = people.get(change.by) if isinstance(change.by, str) else change.by
-        yield OpenChange(change.url, change.subject, change.what, by, change.at)
+        yield TwoPersonChange(change.url, change.subject, change.what, by, change.at)
 
 
-def _list_authority(reader: Person) -> Iterator[OpenChange]:
+def _list_authority(reader: Person) -> Iterator[TwoPersonChange]:
     for row in authority.list_waiting():
         line = build_change_line(row, reader)
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("reviews:person", args=[row.person.public_id]),
             str(row.person),
             ", ".join([line.label, *line.wishes]),
@@ -86,9 +86,9 @@ def _list_authority(reader: Person) -> Iterator[OpenChange]:
         )
 
 
-def _list_settings(reader: Person) -> Iterator[OpenChange]:
+def _list_settings(reader: Person) -> Iterator[TwoPersonChange]:
     for line in setting_changes.list_waiting(reader):
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("agents:agent", args=[line.row.agent.slug]),
             f"Agent {line.row.agent.name}",
             "; ".join(line.wishes),
@@ -97,14 +97,14 @@ def _list_settings(reader: Person) -> Iterator[OpenChange]:
         )
 
 
-def _list_drafts() -> Iterator[OpenChange]:
+def _list_drafts() -> Iterator[TwoPersonChange]:
     """The drafts that are newer than the active policy."""
     policy = active.find_active_policy()
     drafts = PolicyVersion.objects.filter(
         status=PolicyVersion.Status.DRAFT, number__gt=policy.number if policy else 0
     )
     for row in drafts.select_related("author").order_by("number")[:MOST_EACH]:
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("policies:policy", args=[row.number]),
             f"Version {row.number} of the policy",
             "a draft; another administrator than its author activates or refuses it",
@@ -113,14 +113,14 @@ def _list_drafts() -> Iterator[OpenChange]:
         )
 
 
-def _list_tokens(now: datetime) -> Iterator[OpenChange]:
+def _list_tokens(now: datetime) -> Iterator[TwoPersonChange]:
     rows = ProvisioningToken.objects.filter(
         confirmed_at__isnull=True,
         ended_at__isnull=True,
         asked_at__gt=now - ANSWERED_WITHIN,
     ).select_related("asked_by")
     for row in rows[:MOST_EACH]:
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("reviews:provisioning"),
             "Provisioning",
             "a token for the identity provider",
@@ -129,24 +129,24 @@ def _list_tokens(now: datetime) -> Iterator[OpenChange]:
         )
 
 
-def _list_lifts() -> Iterator[OpenChange]:
+def _list_lifts() -> Iterator[TwoPersonChange]:
     """Stops over everything that one person asked to lift, and a restore that one
     person confirmed: they take two as well."""
     stops = Stop.objects.filter(scope=Scope.EVERYTHING, lifted_at__isnull=True)
     for row in stops.exclude(lift_asked_by=""):
         what = "everything resumes once a second person confirms"
-        yield OpenChange(reverse("reviews:stop"), "Stop", what, row.lift_asked_by)
+        yield TwoPersonChange(reverse("reviews:stop"), "Stop", what, row.lift_asked_by)
     epoch = recovery.find_waiting_epoch()
     if epoch is not None and epoch.asked_by:
         what = "everything resumes once a second person confirms"
         url = reverse("reviews:restored")
-        yield OpenChange(url, "Restored database", what, epoch.asked_by)
+        yield TwoPersonChange(url, "Restored database", what, epoch.asked_by)
 
 
-def _list_archives() -> Iterator[OpenChange]:
+def _list_archives() -> Iterator[TwoPersonChange]:
     rows = LogPeriod.objects.filter(~Q(asked_by=""), archived_at=None)
     for row in rows.order_by("number")[:MOST_EACH]:
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("reviews:log"),
             f"Period {row.number} of the log",
             f"leaves the database for {row.archive_file}, once a second administrator"
@@ -155,10 +155,10 @@ def _list_archives() -> Iterator[OpenChange]:
         )
 
 
-def _list_repairs() -> Iterator[OpenChange]:
+def _list_repairs() -> Iterator[TwoPersonChange]:
     rows = Repair.objects.filter(status=RepairStatus.PROPOSED)
     for row in rows.order_by("proposed_at")[:MOST_EACH]:
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("agents:repair", args=[row.pk]),
             f"Repair in run {row.thread}",
             CHANGE_TITLES[RepairChange(row.change)],
@@ -167,10 +167,10 @@ def _list_repairs() -> Iterator[OpenChange]:
         )
 
 
-def _list_defects() -> Iterator[OpenChange]:
+def _list_defects() -> Iterator[TwoPersonChange]:
     rows = DefectChange.objects.filter(status=ChangeStatus.PROPOSED)
     for row in rows.select_related("asked_by").order_by("asked_at"):
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("reviews:defect", args=[row.defect]),
             f"Planted defect “{BY_KIND[DefectKind(row.defect)].title}”",
             f"frequency {WEIGHT_WORDS[row.weight].lower()}",
@@ -179,10 +179,10 @@ def _list_defects() -> Iterator[OpenChange]:
         )
 
 
-def _list_datasets() -> Iterator[OpenChange]:
+def _list_datasets() -> Iterator[TwoPersonChange]:
     rows = Dataset.objects.filter(status=DatasetStatus.ASKED)
     for row in rows.select_related("asked_by").order_by("asked_at")[:MOST_EACH]:
-        yield OpenChange(
+        yield TwoPersonChange(
             reverse("reviews:datasets"),
             "Dataset",
             row.purpose,

@@ -29,7 +29,7 @@ from ..workload.page import list_present_people
 from . import figures
 from .figures import DeciderCount, QueueCount
 from .first_steps import AdministratorPart, build_administrator_part
-from .open_changes import OpenChange, list_open_changes
+from .open_changes import TwoPersonChange, list_open_changes
 from .plot import HourPlot, build_plot
 
 MAX_EXPIRING = 6
@@ -127,7 +127,7 @@ class OverviewPage:
     agents: Sequence[AgentLine]
     deciders: Sequence[DeciderLine]
     plot: HourPlot
-    open_changes: Sequence[OpenChange]
+    open_changes: Sequence[TwoPersonChange]
     presets: Sequence[Preset]
     head: int | None  # number of the log's newest record
     supervises: bool  # whether the workload page is theirs

@@ -32,8 +32,8 @@ class Calls(NamedTuple):
 class DeclaredTool:
     """`people` are those who decide its calls, each with the amounts or classes for
     which they do, empty where they decide all; `rules` counts those of the policy that
-    may ask for more. `calls` is None for who may not see everybody's. `switch` is what stops or
-    pauses it now, if the person sees it."""
+    may ask for more. `calls` is None for who may not see everybody's. `switch` is what
+    stops or pauses it now, if the person sees it."""
 
     tool: ToolDefinition
     performed: str

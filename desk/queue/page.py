@@ -168,8 +168,9 @@ def load_own_figures(reach: QueueReach, now: datetime) -> OwnFigures:
     sees them here, and they are compared with nobody's."""
     with connection.cursor() as cursor:
         cursor.execute(_OWN_WEEK, [now, reach.person.pk, now])
-        *counts, took = cursor.fetchone()
-    return OwnFigures(*counts, None if took is None else max(round(took / 1000), 1))
+        today, week, changed, rejected, took = cursor.fetchone()
+    seconds = None if took is None else max(round(took / 1000), 1)
+    return OwnFigures(today, week, changed, rejected, seconds)
 
 
 MAX_GONE = 60  # rows; with more, reloading the page is better

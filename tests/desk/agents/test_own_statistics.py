@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
-from desk.agents import own_statistics
+from desk.agents import own_refusals, own_statistics
 from journal import clock
 from policies.choices import Risk
 from reviews.models import ApprovalRequest, Proposal
@@ -98,7 +98,7 @@ def test_what_refused_adds_up_with_words_and_links(gate: Gate, as_: SignIn) -> N
     rules = read_text(page, "rules")
     assert "5 rejected by people: Unsafe" in rules
     assert "1 refused before execution: Stopped" in rules
-    assert rules.count("A new payee.") == own_statistics.MAX_LINKED
+    assert rules.count("A new payee.") == own_refusals.MAX_LINKED
     shown = find_element(read_page(page), "rules")
     for request in (*requests[2:], late.proposal.request):
         assert f'href="/requests/{request.pk}/"' in shown

@@ -10,7 +10,7 @@ from agents import keys
 from desk.overview.page import build_overview
 from desk.overview.plot import build_plot
 from hitl.health import probes
-from journal import clock, sequencer
+from journal import clock
 from journal.errors import NotPermitted
 from reviews import deadlines
 from reviews.choices import Scope
@@ -21,6 +21,7 @@ from tests import factories
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
+from tests.journal import history
 from tests.markup import find_element, read_page, read_text
 from tests.reviews.states import unknown
 
@@ -122,7 +123,7 @@ def test_numbers_lead_to_what_they_count(gate: Gate, as_: SignIn) -> None:
 
 def test_an_auditors_part_comes_first(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
-    sequencer.sequence_records()
+    history.place_records()
     page = build_overview(gate.otto, clock.now())
     assert page.audits
     client = as_("otto")
