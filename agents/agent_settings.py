@@ -31,6 +31,10 @@ class AgentSettings:
         return {**asdict(self), "tools": list(self.tools)}
 
 
+# Those of a new agent, until two administrators agree on more.
+NOTHING = AgentSettings((), Risk.LOW, None, None)
+
+
 def build_settings(columns: Mapping[str, Any]) -> AgentSettings:
     """The settings with these values of the agent's columns."""
     return AgentSettings(

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from journal.errors import AgentRateLimited
 from policies import budgets, money
@@ -23,14 +26,57 @@ def has_daily_limit(agent: Agent) -> bool:
     return agent.daily_proposals is not None or agent.daily_money is not None
 
 
+def select_day_proposals(agent: Agent, now: datetime) -> QuerySet[Proposal]:
+    """The proposals that count towards the agent's limit."""
+    return Proposal.objects.filter(agent=agent.slug, created_at__gt=now - DAY)
+
+
+def list_money_uses(agent: Agent, now: datetime) -> list[tuple[Money, Money]]:
+    """What the agent may move of each currency of its budget, and what is used."""
+    budget = agent.daily_money or {}
+    used = budgets.load_used(agent.slug, budget, now) if budget else {}
+    return [
+        (money.parse(text, code), Money(used[code], code))
+        for code, text in sorted(budget.items())
+    ]
+
+
+def describe_limits(agent: Agent, now: datetime) -> dict[str, Any]:
+    """The agent's limits in 24 hours and what is left of them now, as the API and the
+    commands write them; None for no limit."""
+    most = agent.daily_proposals
+    recent = 0 if most is None else select_day_proposals(agent, now).count()
+    left = [
+        (limit, Money(max(limit.minor - used.minor, 0), limit.currency))
+        for limit, used in list_money_uses(agent, now)
+    ]
+    return {
+        "daily_proposals": None
+        if most is None
+        else {"limit": most, "left": max(most - recent, 0)},
+        "daily_money": [
+            {
+                "currency": limit.currency,
+                "limit": money.format_amount(limit),
+                "left": money.format_amount(rest),
+            }
+            for limit, rest in left
+        ]
+        or None,
+    }
+
+
 def check_daily_limit(agent: Agent, now: datetime) -> None:
     """Raise AgentRateLimited when the agent has proposed as much within 24 hours as it
     may. A repeat that joins an open request is none. Caller holds the lock of
     `locks.lock_daily_limit`."""
     if agent.daily_proposals is None:
         return
-    recent = Proposal.objects.filter(agent=agent.slug, created_at__gt=now - DAY)
-    times = recent.order_by("-created_at").values_list("created_at", flat=True)
+    times = (
+        select_day_proposals(agent, now)
+        .order_by("-created_at")
+        .values_list("created_at", flat=True)
+    )
     last = agent.daily_proposals - 1
     oldest = next(iter(times[last : last + 1]), None)  # the last that it may have
     if oldest is not None:  # guard: agent-daily-limit

@@ -37,7 +37,7 @@ def create_key() -> str:
     return bearer_tokens.create_token(MARK).text
 
 
-@operation(writes="AgentKey", logs="agent.key_issued")
+@operation(writes="AgentKey", logs="agent.key_issued", after="wake-up")
 def issue_key(
     *,
     agent: Agent,
@@ -63,7 +63,7 @@ def issue_key(
     return minted.text
 
 
-@operation(writes="AgentKey", logs="agent.key_revoked")
+@operation(writes="AgentKey", logs="agent.key_revoked", after="wake-up")
 def revoke_key(*, key: AgentKey, by: Person) -> None:
     """Revoke a key now; revoking it again changes nothing. Raises NotPermitted for
     anyone but an administrator or the agent's owner."""

@@ -14,6 +14,7 @@ from policies.models import Person
 
 from . import keys, registry
 from .models import Agent, AgentKey
+from .registry import NewAgent
 
 LONGEST_NAME = 40
 
@@ -49,10 +50,12 @@ def ensure_ready_agent(*, owner: Person, by: Person) -> None:
     if agent is None:
         taken = Agent.objects.filter(slug=name).exists()
         agent = registry.register_agent(
-            slug=f"{name}-{prefix}" if taken else name,
-            name=name,
-            owner=owner,
-            tools=[EVERY_TOOL],
+            new=NewAgent(
+                slug=f"{name}-{prefix}" if taken else name,
+                name=name,
+                owner=owner,
+                tools=[EVERY_TOOL],
+            ),
             by=by,
         )
     keys.issue_key(agent=agent, by=by, text=text)

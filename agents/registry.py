@@ -23,6 +23,7 @@ from .agent_settings import AgentSettings
 from .models import Agent, SettingsChange
 
 MAX_VERSION_LENGTH = 64
+MOST_DAILY = 1_000_000  # proposals in 24 hours
 _WILDCARDS = frozenset("*?[")
 
 
@@ -39,37 +40,71 @@ class AgentChange:
     daily_money: Budget | None = None  # empty: no limit
 
 
+@dataclass(frozen=True, slots=True)
+class NewAgent:
+    """An agent to register; its other fields are those of its row."""
+
+    slug: str
+    name: str
+    owner: Person
+    tools: Sequence[str]
+    risk_ceiling: Risk = Risk.CRITICAL
+    unattended: bool = False
+    version: str = ""
+    daily_proposals: int | None = None
+    daily_money: Budget | None = None
+
+    @property
+    def settings(self) -> AgentSettings:
+        """What it is to be allowed. Raises InvalidInput for an impossible budget."""
+        return AgentSettings(
+            tools=tuple(sorted(set(self.tools))),
+            risk_ceiling=self.risk_ceiling,
+            daily_proposals=self.daily_proposals or None,
+            daily_money=budgets.check_budget(self.daily_money or {}) or None,
+        )
+
+
 @operation(writes="Agent", logs="agent.registered")
-def register_agent(
-    *,
-    slug: str,
-    name: str,
-    owner: Person,
-    tools: Sequence[str],
-    by: Person,
-    risk_ceiling: Risk = Risk.CRITICAL,
-    unattended: bool = False,
-    version: str = "",
-    daily_proposals: int | None = None,
-    daily_money: Budget | None = None,
-) -> Agent:
-    """Register an agent. Raises NotPermitted for anyone but an administrator, Conflict
-    when the slug is taken."""
+def register_agent(*, new: NewAgent, by: Person) -> Agent:
+    """Register an agent at once, for whoever runs the gate. Raises NotPermitted for
+    anyone but an administrator, Conflict when the slug is taken."""
+    return _create_agent(new, new.settings, by)
+
+
+@operation(
+    writes="Agent, SettingsChange", logs="agent.registered, agent.change_proposed"
+)
+def propose_agent(*, new: NewAgent, by: Person, reason: str) -> Agent:
+    """Register an agent that may propose nothing until a second administrator confirms
+    its tools and its risk. Otherwise a new agent would be the way around the second one
+    whom a change of an agent takes.
+
+    Raises NotPermitted for anyone but an administrator, Conflict when the slug is
+    taken, and TextMissing without a reason."""
+    wanted = new.settings
+    allowed = wanted
+    if not solo.is_solo():  # guard: new-agent-second-person
+        allowed = agent_settings.narrow(agent_settings.NOTHING, wanted)
+    agent = _create_agent(new, allowed, by)
+    if allowed != wanted:
+        setting_changes.propose_change(agent, allowed, wanted, reason=reason, by=by)
+    return agent
+
+
+def _create_agent(new: NewAgent, allowed: AgentSettings, by: Person) -> Agent:
     people.check_administrator(by)
     try:
         agent = Agent.objects.create(
-            slug=slug,
-            name=name,
-            owner=owner,
-            tools=list(tools),
-            risk_ceiling=risk_ceiling,
-            unattended=unattended,
-            version=version,
-            daily_proposals=daily_proposals or None,
-            daily_money=budgets.check_budget(daily_money or {}) or None,
+            slug=new.slug,
+            name=new.name,
+            owner=new.owner,
+            unattended=new.unattended,
+            version=new.version,
+            **allowed.to_columns(),
         )
     except IntegrityError:
-        raise Conflict(f"An agent named {slug} is already registered.") from None
+        raise Conflict(f"An agent named {new.slug} is already registered.") from None
     setting_changes.log_agent_change("agent.registered", agent, by)
     return agent
 
@@ -152,6 +187,9 @@ def _collect_changes(change: AgentChange) -> dict[str, object]:
     if change.owner is not None and not change.owner.is_active:
         rule = "this account is deactivated"
         raise InvalidInput(errors=[build_field_error("owner", rule)])
+    if not 0 <= (change.daily_proposals or 0) <= MOST_DAILY:
+        rule = f"a number of proposals from 1 to {MOST_DAILY}, or 0 for no limit"
+        raise InvalidInput(errors=[build_field_error("daily_proposals", rule)])
     fields: dict[str, object] = {
         "tools": None if change.tools is None else sorted(set(change.tools)),
         "risk_ceiling": change.risk_ceiling,

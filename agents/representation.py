@@ -12,7 +12,18 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    F,
+    Func,
+    JSONField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
@@ -128,20 +139,22 @@ def annotate_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
             When(blocked_by__gt="", then=Value("blocked")),
             When(repeats__gt="", then=Value("rejected")),
             default=Coalesce(
-                _build_word_case("execution_status", EXECUTION_SPECS),
-                _build_word_case("request__status", REQUEST_SPECS),
+                _build_word(F("execution_status"), EXECUTION_SPECS),
+                _build_word(F("request__status"), REQUEST_SPECS),
             ),
             output_field=CharField(),
         ),
     )
 
 
-def _build_word_case(field: str, specs: Mapping[str, Any]) -> Case:
-    return Case(
-        *[
-            When(**{field: status}, then=Value(spec.api_word))
-            for status, spec in specs.items()
-        ],
+def _build_word(status: F, specs: Mapping[str, Any]) -> Func:
+    """The word of a status, looked up in a map: a CASE would compute a status that is a
+    subquery once for each of its branches."""
+    words = {key: spec.api_word for key, spec in specs.items()}
+    return Func(
+        Value(words, JSONField()),
+        status,
+        function="jsonb_extract_path_text",
         output_field=CharField(),
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from journal import cursors
+from journal import clock, cursors
 from journal.errors import InvalidInput, NotFound, build_field_error
 from policies import active, tools
 from policies.choices import Risk
@@ -14,7 +14,7 @@ from policies.documents import ToolDefinition
 from reviews.models import Proposal
 from reviews.stops import stops
 
-from . import representation
+from . import budgets, representation
 from .models import Agent, AgentKey, Thread
 
 
@@ -74,8 +74,8 @@ def _build_tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
 
 
 def build_identity(key: AgentKey) -> dict[str, Any]:
-    """Build the `WhoamiOut` of a key: its agent, its scopes, and whether the agent runs
-    or is paused or stopped."""
+    """Build the `WhoamiOut` of a key: its agent, its scopes, whether the agent runs or
+    is paused or stopped, and what is left of its limits."""
     agent = key.agent
     mode = stops.find_stop_mode(agent.slug, "", "")
     return {
@@ -86,6 +86,7 @@ def build_identity(key: AgentKey) -> dict[str, Any]:
         "risk_ceiling": agent.risk_ceiling,
         "scopes": key.scopes,
         "state": mode or "running",
+        **budgets.describe_limits(agent, clock.now()),
     }
 
 

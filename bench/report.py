@@ -27,6 +27,7 @@ GOALS = {
     "G10": "32 at once",
     "G11": "decided -> the waiting agent knows",
     "G12": "propose, decide, outcome over HTTP",
+    "H": "each role's home among 1,000,000",
 }
 
 

@@ -23,6 +23,7 @@ from guardian.shortcuts import assign_perm
 
 from agents import keys, registry
 from agents.models import Agent
+from agents.registry import NewAgent
 from hitl.local.keys import replace_key
 from journal import ids
 from journal.errors import InvalidAgentKey
@@ -154,12 +155,8 @@ def admit_deciders(people: People) -> None:
 def _ensure_key(people: People, key: str) -> str:
     """Riley's key: the kept one as long as it works, otherwise a new one."""
     riley = Agent.objects.filter(slug="riley").first() or registry.register_agent(
-        slug="riley",
-        name="Riley",
-        owner=people["owner"],
-        tools=TOOLS,
+        new=NewAgent("riley", "Riley", people["owner"], TOOLS, version="1"),
         by=people["administrator"],
-        version="1",
     )
     with contextlib.suppress(InvalidAgentKey):
         if keys.authenticate_key(key).agent == riley:

@@ -246,6 +246,7 @@ urlpatterns = [
     path("me/browsers/<int:pk>/remove/", views.remove_browser, name="remove_browser"),
     path("me/password/", people.own_password, name="own_password"),
     path("me/second-factor/", factors.second_factor, name="second_factor"),
+    path("me/confirm/", providers.confirm_form, name="confirm_form"),
     path("me/passkeys/", own_keys.own_passkeys, name="passkeys"),
     path("me/passkeys/new/", own_keys.new_passkey, name="new_passkey"),
     path("me/passkeys/form/", own_keys.form_passkey, name="form_passkey"),

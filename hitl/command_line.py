@@ -275,6 +275,11 @@ COMMANDS: Mapping[str, Entry | Mapping[str, Entry]] = {
             "list the agents, their tools and limits",
             ("counterseal agents list", "counterseal agents list --json"),
         ),
+        "show": Entry(
+            "show_agent",
+            "print one agent, and what is left of its limits",
+            ("counterseal agents show ada", "counterseal agents show ada --json"),
+        ),
         "register": Entry(
             "register_agent",
             "register an agent, and print its key once",
@@ -287,11 +292,12 @@ COMMANDS: Mapping[str, Entry | Mapping[str, Entry]] = {
         ),
         "change": Entry(
             "change_agent",
-            "change an agent's tools, risk ceiling or owner",
+            "change an agent's tools, risk ceiling, limits or owner",
             (
                 "counterseal agents change ada --by adam --add-tool look_up_order"
                 " --reason 'reads orders'",
-                "counterseal agents change ada --by adam --risk-ceiling medium",
+                "counterseal agents change ada --by adam --daily-proposals 200"
+                " --daily-money '500.00 USD'",
             ),
         ),
         "release": Entry(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import django
 from django.core.exceptions import ImproperlyConfigured
@@ -21,20 +21,22 @@ OK, WARN, WRONG = "ok", "warn", "wrong"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what it is about, its level, what holds, and a command that mends
-    it."""
+    """One line: what it is about, its level, what holds, and a command that mends it.
+    Where none does, `advice` is what a person does; the doctor finds nothing such."""
 
     subject: str
     level: str
     text: str
     repair: str = ""
+    advice: str = ""
 
 
 def diagnose() -> list[dict[str, str]]:
     """Every finding about this machine's gate; none where the machine has none."""
     if not _has_gate():
         return []
-    return [asdict(finding) for finding in _list_findings()]
+    names = ("subject", "level", "text", "repair")
+    return [{n: getattr(finding, n) for n in names} for finding in _list_findings()]
 
 
 def _has_gate() -> bool:

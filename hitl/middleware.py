@@ -17,12 +17,15 @@ from csp.utils import build_policy
 from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.utils.functional import SimpleLazyObject
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from agents.models import AgentKey
+from desk.components.fresh_sign_in import FormWaits
 from journal.errors import Conflict, DomainError
+from journal.notify import name_caller
 from policies.models import Person, ProvisioningToken
 
 from . import metrics, problems, views
@@ -101,11 +104,11 @@ def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:
     if isinstance(caller, SimpleLazyObject):
         caller = loaded.get("_cached_user")
     if isinstance(caller, AgentKey):
-        return f"agent:{caller.agent.slug}"
+        return name_caller("agent", caller.agent.slug)
     if isinstance(caller, ProvisioningToken):
-        return f"provider:{caller.prefix}"
+        return name_caller("provider", caller.prefix)
     if isinstance(caller, Person):
-        return f"person:{caller.public_id}"
+        return name_caller("person", caller.public_id)
     refused = response.status_code == HTTPStatus.UNAUTHORIZED
     return "nobody" if refused or caller is not None else ""
 
@@ -217,7 +220,8 @@ def _normalise_lines(sent: QueryDict) -> QueryDict:
 
 
 class DomainErrors:
-    """Renders a DomainError as a page, a notice or a problem; ignores other errors.
+    """Renders a DomainError as a page, a notice or a problem, and leads a person whose
+    form waits for a fresh sign-in to it; ignores other errors.
 
     A wait for a lock that is longer than `lock_timeout`, and a deadlock, become a
     Conflict: nothing was done, and trying again may succeed.
@@ -237,6 +241,8 @@ class DomainErrors:
         if problems.is_database_away(exception):
             log.error("database.away", error=str(exception.__cause__ or exception))
             return problems.render_unavailable(request)
+        if isinstance(exception, FormWaits):
+            return redirect("reviews:confirm_form")
         if not isinstance(exception, DomainError):
             return None
         log.info("refused", code=exception.code, detail=exception.detail)

@@ -42,6 +42,8 @@ from reviews.requests import proposals
 from reviews.stops import incidents, scope
 from stats import alerts, rollups
 
+from . import worker_register
+
 # After this time in the queue, the nudge of an execution must have been lost.
 NUDGE_GRACE = timedelta(seconds=3)
 MOST_CHUNKS = 20  # keeps a long backlog within one task's time limit
@@ -314,11 +316,12 @@ def watch_epoch() -> str:
 
 @shared_task
 def watch() -> int:
-    """Run the alarm sweep, and raise an alarm about dropped broker messages. Returns
-    how many alarms the sweep changed."""
+    """Run the alarm sweep, raise an alarm about dropped broker messages, and forget
+    workers that fell silent long ago. Returns how many alarms the sweep changed."""
     if count := dispatch.count_dropped():
         standing.raise_for_dropped_messages(count=count)
         dispatch.subtract_dropped(count)
+    worker_register.forget_silent()
     return alarms.sweep_alarms()
 
 

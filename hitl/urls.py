@@ -18,6 +18,7 @@ urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path("health/", health.health, name="health"),
+    path("channels/", health.channels, name="channels"),
     path("metrics", metrics.show_metrics, name="metrics"),
     path("manifest.webmanifest", web_app.show_manifest, name="manifest"),
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),

@@ -20,8 +20,9 @@ from pathlib import Path
 import uvicorn
 from django.conf import settings
 
-from .environment import end_on_wrong_settings, is_loopback
+from .environment import end_on_wrong_settings
 from .garbage_collection import suspend_collection
+from .variable_types import is_loopback
 
 APPLICATION, PROTOCOL = "hitl.asgi:application", "hitl.protocol:Protocol"
 START_FAILED = 3  # the exit code of uvicorn itself

@@ -117,20 +117,28 @@ class WorkerRegister:
 def list_workers() -> list[WorkerLine]:
     """Every process that reported lately, by host. Raises redis.RedisError."""
     with _connect_broker() as broker:
-        now, _ = broker.time()
-        entries = broker.hgetall(REGISTER)
-        lines = [
-            line
-            for field, text in list(entries.items())[:MAX_LISTED]
-            if (line := _read_line(field, text, now)) is not None
-        ]
-        gone = [line for line in lines if line.silent_for > FORGOTTEN_S]
+        lines = _read_lines(broker).values()
+    lately = [line for line in lines if line.silent_for <= FORGOTTEN_S]
+    return sorted(lately, key=lambda line: (line.host, line.pid))[:MAX_LISTED]
+
+
+def forget_silent() -> None:
+    """Take back the lines of processes that nobody asks after any more. Raises
+    redis.RedisError."""
+    with _connect_broker() as broker:
+        lines = _read_lines(broker)
+        gone = [at for at, line in lines.items() if line.silent_for > FORGOTTEN_S]
         if gone:
-            broker.hdel(REGISTER, *(f"{line.host}:{line.pid}" for line in gone))
-    return sorted(
-        (line for line in lines if line not in gone),
-        key=lambda line: (line.host, line.pid),
-    )
+            broker.hdel(REGISTER, *gone)
+
+
+def _read_lines(broker: Any) -> dict[bytes, WorkerLine]:
+    now, _ = broker.time()
+    return {
+        field: line
+        for field, text in broker.hgetall(REGISTER).items()
+        if (line := _read_line(field, text, now)) is not None
+    }
 
 
 def _read_line(field: bytes, text: bytes, now: int) -> WorkerLine | None:

@@ -90,12 +90,17 @@ def check_shown(shown: str, parts: Mapping[str, Any], lost: str) -> None:
     StaleVersion, which names the parts that changed. Caller holds the lock."""
     if not shown or shown == format_shown(parts):
         return
-    then = dict(zip(parts, shown.split("."), strict=False))
-    changed = [name for name in parts if then.get(name) != _digest_part(parts[name])]
+    changed = list_changed_parts(shown, parts)
     raise StaleVersion(
         f"Since you opened this page, {' and '.join(changed) or 'it'} changed. {lost}"
         " Read it again."
     )
+
+
+def list_changed_parts(shown: str, parts: Mapping[str, Any]) -> list[str]:
+    """The names of the parts that are not as the page of a form showed them."""
+    then = dict(zip(parts, shown.split("."), strict=False))
+    return [name for name in parts if then.get(name) != _digest_part(parts[name])]
 
 
 def _decode_utf8(raw: bytes) -> str:

@@ -16,12 +16,15 @@ from typing import Any, Literal, NamedTuple, ParamSpec
 
 from django.conf import settings
 
-from . import canonical, transactions, writes
+from . import canonical, notify, transactions, writes
 
 VERSION = 1
 SALT_BYTES = 32
 _KIND = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 _CHUNK = 1000
+# Records of a change to what a person or an agent may do. Their open pages and waiting
+# calls look again at once, whichever operation made the change.
+_ACCESS_KINDS = ("person.", "substitution.", "authority.confirmed", "agent.key_")
 # The numbers are drawn in the order of the rows, which is the order of the log.
 _PARTS = (
     (
@@ -101,9 +104,24 @@ def append_many(entries: Iterable[Entry]) -> None:
     Raises `ValueError` for a kind, time or value that a leaf cannot carry. Caller holds
     a transaction."""
     transactions.require_transaction("Writing the log")
-    built = [_build_row(entry) for entry in entries]
+    given = list(entries)
+    built = [_build_row(entry) for entry in given]
     for start in range(0, len(built), _CHUNK):
         writes.insert_values(_PARTS, built[start : start + _CHUNK], key="id")
+    if callers := {caller for entry in given for caller in _list_affected(entry)}:
+        notify.announce(*callers)
+
+
+def _list_affected(entry: Entry) -> list[str]:
+    """The callers whose access the record changes."""
+    if not entry.kind.startswith(_ACCESS_KINDS):
+        return []
+    if entry.agent:
+        return [notify.name_caller("agent", entry.agent)]
+    data = entry.data or {}
+    people = [data[role] for role in ("person", "substitute") if role in data]
+    own = [entry.actor.id] if entry.actor.kind == "person" and not people else []
+    return [notify.name_caller("person", person) for person in people or own]
 
 
 def _build_append(entry: Callable[_Members, Entry]) -> Callable[_Members, None]:

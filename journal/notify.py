@@ -32,6 +32,11 @@ class _PendingSubjects(threading.local):
 _pending = _PendingSubjects()
 
 
+def name_caller(kind: str, name: str) -> str:
+    """The subject of changes to what a caller may do: `agent:riley`, `person:u-1`."""
+    return f"{kind}:{name}"
+
+
 def announce(*subjects: str) -> None:
     """After the commit, and outside of the transaction, notify the listeners on
     `CHANNEL` of each subject once, however often it was announced.

@@ -18,7 +18,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock
-from journal.prepared_queries import Parameter, PreparedUpdate
+from journal.prepared_queries import Parameter, PreparedQuery, PreparedUpdate
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
@@ -47,6 +47,14 @@ from .on_call import duty
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "declined", "broken", "handed_over"})
 
+_OTHER_HOLDER = PreparedQuery(
+    lambda: (
+        Hold.objects.filter(request=Parameter("request"), until__gt=Now())
+        .exclude(holder=Parameter("person"))
+        .filter(holder__isnull=False)
+        .values_list("pk")
+    )
+)
 _DROP = PreparedUpdate(
     lambda: (
         Notice.objects.filter(pk=Parameter("pk")),
@@ -167,8 +175,8 @@ def _is_still_addressee(notice: Notice, request: ApprovalRequest) -> bool:
 
 def _is_held_by_other(notice: Notice, request: ApprovalRequest) -> bool:
     """Whether another person holds the request now."""
-    held = Hold.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
-    return held.exclude(holder=notice.person).exists()
+    person = notice.person_id
+    return _OTHER_HOLDER.fetch_first(request=request.pk, person=person) is not None
 
 
 # Lines of one digest mail, which states the number of the others.

@@ -83,8 +83,14 @@ def notify_of_event(message: OutboxMessage) -> None:
         email.send_incident_mail(message.subject, **message.facts)
     elif event.audience is Audience.LINKED:
         email.send_link_mail(message.subject)
-    elif audience := _FINDERS[event.audience](message):
+    elif audience := find_audience(message):
         notify_people(audience, event.kind)
+
+
+def find_audience(message: OutboxMessage) -> NoticeAudience | None:
+    """The people whom an event concerns, of those events that become notices."""
+    finder = _FINDERS.get(EVENTS[message.topic].audience)
+    return finder(message) if finder else None
 
 
 def notify_people(audience: NoticeAudience, kind: str) -> int:
@@ -92,6 +98,13 @@ def notify_people(audience: NoticeAudience, kind: str) -> int:
     policy names, except of a canary, which others would not find. Returns how many
     messages were sent now. Safe to repeat: nobody gets two notices of one kind and
     subject on one channel."""
+    due = plan_for_audience(audience, kind)
+    known = {person.pk: person for person in audience.people}
+    return _deliver_each(due, known)
+
+
+def plan_for_audience(audience: NoticeAudience, kind: str) -> QuerySet[Notice]:
+    """Plan the notices of `notify_people`, and return those that are due."""
     now, about = clock.now(), audience.about
     places = routing.route_notice(about, kind)
     plans = _build_plans(audience, places, kind, now)
@@ -101,8 +114,7 @@ def notify_people(audience: NoticeAudience, kind: str) -> int:
             for channel, target in routing.select_shared_places(about, kind, places)
         ]
     plan_notices(about=about, kind=kind, plans=plans, now=now)
-    known = {person.pk: person for person in audience.people}
-    return _deliver_each(_select_due(about, kind, now), known)
+    return _select_due(about, kind, now)
 
 
 def _is_personal(about: Mapping[str, Any], kind: str) -> bool:

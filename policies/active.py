@@ -80,12 +80,7 @@ class StoredPolicy(NamedTuple):
     measure_windows: Mapping[str, timedelta]
     own_domains: Collection[str]
     written_answer: Collection[Risk]
-    step_up: Mapping[Risk, Collection[StepUpMethod]]
-
-    def list_step_up_methods(self, risk: Risk) -> Sequence[StepUpMethod]:
-        """What confirms a decision at this risk."""
-        wanted = self.step_up.get(risk, [*StepUpMethod])
-        return [method for method in StepUpMethod if method in wanted]
+    step_up_methods: Mapping[Risk, Sequence[StepUpMethod]]
 
 
 @cache
@@ -98,7 +93,10 @@ def load_stored_policy(version_id: int) -> StoredPolicy:
     windows = {name: measure.window for name, measure in document.measures.items()}
     desk = document.desk
     return StoredPolicy(
-        windows, document.own_domains, desk.written_answer, desk.step_up
+        windows,
+        document.own_domains,
+        desk.written_answer,
+        {risk: desk.list_step_up_methods(risk) for risk in Risk},
     )
 
 

@@ -15,8 +15,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from .calendars import describe_duration
-from .choices import Risk, Role, StepUpMethod, Tier
+from .choices import Risk, Role, Tier
 from .documents import (
+    Desk,
     Document,
     EffectClass,
     Profile,
@@ -406,7 +407,7 @@ def _list_document_changes(before: Document, after: Document) -> Iterator[Policy
     checks = before.desk.micro_check, after.desk.micro_check
     old, new = ({key: 1 / n if n else 0 for key, n in c.items()} for c in checks)
     yield from _compare_levels("Rate of attention checks", old, new, _format_rate)
-    yield from _compare_methods(before.desk.step_up, after.desk.step_up)
+    yield from _compare_methods(before.desk, after.desk)
     for name, compare in (
         ("desk.written_answer", _compare_sets),
         ("desk.most_decisions", _compare_caps),
@@ -498,17 +499,10 @@ def _compare_levels(
             yield _say(_less_if(now < was), f"{what} at {risk} risk", figures)
 
 
-def _compare_methods(
-    old: Mapping[Risk, Sequence[StepUpMethod]],
-    new: Mapping[Risk, Sequence[StepUpMethod]],
-) -> Iterator[PolicyChange]:
+def _compare_methods(old: Desk, new: Desk) -> Iterator[PolicyChange]:
     """What a step-up may be, of which each method more allows more."""
-    every = list(StepUpMethod)
     for risk in Risk:
-        was, now = (
-            [method for method in every if method in given.get(risk, every)]
-            for given in (old, new)
-        )
+        was, now = (desk.list_step_up_methods(risk) for desk in (old, new))
         if was != now:
             direction = _less_if([method for method in now if method not in was])
             how = " → ".join(", ".join(methods) for methods in (was, now))

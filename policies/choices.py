@@ -3,6 +3,7 @@ risk levels are ordered by `rank`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 
@@ -78,3 +79,24 @@ STEP_UP_LABELS = {
     StepUpMethod.PASSKEY: "a passkey",
     StepUpMethod.PROVIDER: "a fresh sign-in at your identity provider",
 }
+
+
+# What a person has who can use the method.
+METHOD_NOUNS = {
+    StepUpMethod.PASSWORD: "a password",
+    StepUpMethod.TOTP: "an authenticator app",
+    StepUpMethod.PASSKEY: "a passkey",
+    StepUpMethod.PROVIDER: "an account at the identity provider",
+}
+
+
+def name_methods(methods: Iterable[StepUpMethod]) -> str:
+    """What people need who can use one of them: `a passkey or an authenticator
+    app`."""
+    return " or ".join(METHOD_NOUNS[method] for method in methods)
+
+
+def describe_methods(methods: Iterable[StepUpMethod]) -> str:
+    """Which methods a policy takes, as a sentence."""
+    words = " or ".join(STEP_UP_LABELS[method] for method in methods)
+    return f"The policy takes {words} at this risk."

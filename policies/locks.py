@@ -59,6 +59,12 @@ def lock_on_call(queue: int) -> None:
     _take_locks([f"on call|{queue}"])
 
 
+def lock_preset(queue: int) -> None:
+    """Lock what the decision panel offers in one queue: one administrator at a time
+    changes it. Caller holds a transaction."""
+    _take_locks([f"preset|{queue}"])
+
+
 def lock_deadlines() -> None:
     """Lock all deadlines exclusively, to start or end an incident during which they
     stand still: no request expires meanwhile. Caller holds a transaction, and no row

@@ -22,6 +22,7 @@ from .factor_models import RecoveryCode as RecoveryCode
 from .factor_models import SignIn as SignIn
 from .factor_models import TotpDevice as TotpDevice
 from .mailboxes import fold_mailbox
+from .money import Money
 from .provisioning_models import ProvisionedGroup as ProvisionedGroup
 from .provisioning_models import ProvisionedMember as ProvisionedMember
 from .provisioning_models import ProvisionedPerson as ProvisionedPerson
@@ -74,6 +75,13 @@ class Person(AbstractUser):
 
     def __str__(self) -> str:
         return self.get_full_name() or self.username
+
+    @property
+    def ceiling(self) -> Money | None:
+        """The largest amount this person may decide; None for any."""
+        if self.ceiling_minor is None:
+            return None
+        return Money(self.ceiling_minor, self.ceiling_currency)
 
     def set_password(self, raw_password: str | None) -> None:
         """Set the password and the time of the change; the caller saves the row."""

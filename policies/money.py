@@ -128,6 +128,16 @@ def combine_amounts(amounts: Iterable[Money], currency: str) -> Money | None:
     return next((Money(minor, code) for code, minor in moved.items()), None)
 
 
+def is_narrower_ceiling(before: Money | None, after: Money | None) -> bool:
+    """Whether the ceiling `after` allows no amount that `before` does not. Without one,
+    every amount is allowed."""
+    if before == after or (before is None and after is not None):
+        return True
+    if before is None or after is None or before.currency != after.currency:
+        return False
+    return after.minor <= before.minor
+
+
 def sum_by_currency(amounts: Iterable[Money]) -> dict[str, int]:
     """The sum in minor units for each currency."""
     sums: dict[str, int] = {}

@@ -147,7 +147,7 @@ def build_request_options(
     return dict(options.public_key)
 
 
-@operation(writes="Passkey, RecoveryCode", logs="person.passkey_added")
+@operation(writes="Passkey, RecoveryCode", logs="person.passkey_added", after="wake-up")
 def add_passkey(person: Person, name: str, answer: str) -> Sequence[str]:
     """Add the passkey that a browser made. Returns new recovery codes where the person
     has none, which are not stored. Raises InvalidInput for a wrong answer, and Conflict
@@ -186,7 +186,9 @@ def add_passkey(person: Person, name: str, answer: str) -> Sequence[str]:
     return second_factors.complete_codes(person)
 
 
-@operation(writes="Passkey, RecoveryCode", logs="person.passkey_removed")
+@operation(
+    writes="Passkey, RecoveryCode", logs="person.passkey_removed", after="wake-up"
+)
 def remove_own_passkey(person: Person, passkey_id: int) -> None:
     """Remove one of the person's own passkeys; the recovery codes go with the last
     factor. Caller has checked a password and a second factor. Raises Conflict when it
@@ -212,7 +214,7 @@ def find_owner(answer: str) -> Person | None:
     return row.person
 
 
-@operation(writes="Passkey", logs="person.passkey_refused")
+@operation(writes="Passkey", logs="person.passkey_refused", after="wake-up")
 def use_passkey(person: Person, answer: str, purpose: str, *, verified: bool) -> bool:
     """Whether the answer is of a passkey of this person and for exactly this purpose.
     It does not work again. `verified` asks that the authenticator checked who used it.

@@ -65,7 +65,7 @@ class PersonChange:
         return [name for name, changes in given.items() if changes]
 
 
-@operation(writes="Person", logs="person.added")
+@operation(writes="Person", logs="person.added", after="wake-up")
 def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
     """Add a person with one role. Raises InvalidInput for a weak password or an invalid
     mail address, and Conflict for a user name or a mailbox that another account has,
@@ -106,7 +106,7 @@ def create_person(newcomer: NewPerson, *, by: log.Actor, active: bool = True) ->
     return person
 
 
-@operation(writes="Person", logs="person.changed")
+@operation(writes="Person", logs="person.changed", after="wake-up")
 def change_person(person: Person, change: PersonChange, *, by: Person) -> Person:
     """Give a person another role, ceiling or mail address. It takes effect on their
     next decision, and on the check before an effect that they approved. Raises
@@ -160,7 +160,7 @@ def _describe_change(change: PersonChange) -> dict[str, str]:
     return data
 
 
-@operation(writes="Person", logs="person.password_set")
+@operation(writes="Person", logs="person.password_set", after="wake-up")
 def set_password(person: Person, password: str, *, by: Person) -> None:
     """Set a new password. It ends every session and personal token of the person.
     Raises NotPermitted for anyone but an administrator, and InvalidInput for a weak
@@ -172,7 +172,7 @@ def set_password(person: Person, password: str, *, by: Person) -> None:
     _log_change("person.password_set", person, build_actor(by))
 
 
-@operation(writes="Person", logs="person.password_chosen")
+@operation(writes="Person", logs="person.password_chosen", after="wake-up")
 def change_own_password(person: Person, password: str) -> None:
     """Set the password that a person chose in place of their own, which was checked. It
     ends their other sessions, and their tokens. Raises InvalidInput for a weak one."""
@@ -255,7 +255,7 @@ def _build_mailbox_conflict(username: str) -> Conflict:
     )
 
 
-@operation(writes="QueueUserPermission", logs="person.admitted")
+@operation(writes="QueueUserPermission", logs="person.admitted", after="wake-up")
 def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
     """Admit a person to queues, so that they can decide there as their role allows."""
     admit(person, queues, by)
@@ -277,7 +277,7 @@ def admit(person: Person, queues: Iterable[Queue], by: log.Actor) -> None:
         _log_change("person.admitted", person, by, queue=queue.name)
 
 
-@operation(writes="QueueUserPermission", logs="person.dismissed")
+@operation(writes="QueueUserPermission", logs="person.dismissed", after="wake-up")
 def dismiss_from_queues(
     person: Person, queues: Iterable[Queue], *, by: log.Actor
 ) -> None:

@@ -96,7 +96,9 @@ def begin_enrolment(person: Person) -> None:
         raise Conflict("You have an authenticator app already. Nothing was changed.")
 
 
-@operation(writes="TotpDevice, RecoveryCode", logs="person.factor_added")
+@operation(
+    writes="TotpDevice, RecoveryCode", logs="person.factor_added", after="wake-up"
+)
 def confirm_enrolment(person: Person, code: str) -> Sequence[str] | None:
     """Count the app from now on, because it showed the right code. Returns new recovery
     codes, which are not stored; None for a wrong code. Raises Conflict when no app
@@ -114,7 +116,7 @@ def confirm_enrolment(person: Person, code: str) -> Sequence[str] | None:
     return _replace_recovery_codes(person)
 
 
-@operation(writes="RecoveryCode", logs="person.recovery_codes_renewed")
+@operation(writes="RecoveryCode", logs="person.recovery_codes_renewed", after="wake-up")
 def renew_recovery_codes(person: Person) -> Sequence[str]:
     """New recovery codes in place of the former ones. Raises Conflict for a person
     without a second factor."""
@@ -125,7 +127,9 @@ def renew_recovery_codes(person: Person) -> Sequence[str]:
     return _replace_recovery_codes(person)
 
 
-@operation(writes="TotpDevice, RecoveryCode", logs="person.factor_removed")
+@operation(
+    writes="TotpDevice, RecoveryCode", logs="person.factor_removed", after="wake-up"
+)
 def remove_own_app(person: Person) -> None:
     """Remove the person's own authenticator app; the recovery codes go with the last
     factor. Caller has checked a password and a code. Raises Conflict when there is
@@ -137,7 +141,11 @@ def remove_own_app(person: Person) -> None:
     _log_factor("person.factor_removed", person, people.build_actor(person))
 
 
-@operation(writes="TotpDevice, Passkey, RecoveryCode", logs="person.factor_removed")
+@operation(
+    writes="TotpDevice, Passkey, RecoveryCode",
+    logs="person.factor_removed",
+    after="wake-up",
+)
 def remove_lost_factor(person: Person, *, by: Person) -> None:
     """Remove the lost second factor of a person, from a shell on the gate's host.
     Raises NotPermitted for anybody but an administrator, and Conflict when there is
@@ -157,7 +165,9 @@ def remove_factor(person: Person, *, by: log.Actor) -> None:
     _log_factor("person.factor_removed", person, by)
 
 
-@operation(writes="TotpDevice, RecoveryCode", logs="person.recovery_code_used")
+@operation(
+    writes="TotpDevice, RecoveryCode", logs="person.recovery_code_used", after="wake-up"
+)
 def use_code(person: Person, code: str, *, recovery: bool) -> bool:
     """Whether the code is right; it does not work again. `recovery` also takes a
     recovery code. After ten wrong ones in a row, none works for a quarter of an hour,

@@ -73,6 +73,17 @@ def rotate_key(request: HttpRequest) -> None:
     follow_key(before, str(request.session.session_key))
 
 
+def spend_key(request: HttpRequest) -> bool:
+    """Rotate the key, for one request alone: False where another request with the same
+    key was first. What the session holds for one use thus serves one."""
+    key = request.session.session_key
+    ended, _ = Session.objects.filter(session_key=key).delete()
+    if not ended:
+        return False
+    rotate_key(request)
+    return True
+
+
 def list_sign_ins(person: Person) -> QuerySet[SignIn]:
     """The person's sessions that have not ended, the one used last first."""
     alive = Session.objects.filter(
@@ -81,7 +92,7 @@ def list_sign_ins(person: Person) -> QuerySet[SignIn]:
     return SignIn.objects.filter(Exists(alive), person=person)
 
 
-@operation(writes="SignIn, Session", logs="person.sessions_ended")
+@operation(writes="SignIn, Session", logs="person.sessions_ended", after="wake-up")
 def end_sign_ins(
     person: Person, *, by: Person, only: int | None = None, keep: str = ""
 ) -> int:

@@ -33,7 +33,11 @@ def find_others(username: str) -> list[str]:
     return list(others.values_list("username", flat=True))
 
 
-@operation(writes="Person, QueueUserPermission", logs="person.added, person.admitted")
+@operation(
+    writes="Person, QueueUserPermission",
+    logs="person.added, person.admitted",
+    after="wake-up",
+)
 def ensure_solo_person(username: str, password: str) -> Person:
     """The account; made where it is missing, and let into queues that are new to it.
     Raises Conflict outside solo mode, and beside other accounts."""

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from journal.errors import FieldError, build_field_error
 
 from . import solo
-from .choices import Role, Tier
-from .documents import Document, StepSpec, ToolDefinition
+from .choices import Risk, Role, Tier
+from .documents import Document, EffectClass, StepSpec, ToolDefinition
 from .models import Admission, Person
 
 # Separation of duties: people who set the rules or audit them decide nothing.
@@ -57,6 +58,20 @@ class Staff:
     supervisors: set[int] = field(default_factory=set)
     reviewers: set[int] = field(default_factory=set)
 
+    @property
+    def people(self) -> set[int]:
+        return self.supervisors | self.reviewers
+
+    def restrict(self, among: Collection[int]) -> Staff:
+        """Those among these people."""
+        return Staff(self.supervisors & {*among}, self.reviewers & {*among})
+
+    def can_spare_one(self, steps: Sequence[StepSpec]) -> bool:
+        """Whether there are enough people for these steps without any one of them."""
+        return not any(
+            self.restrict(self.people - {person}).lacks(steps) for person in self.people
+        )
+
     def lacks(self, steps: Iterable[StepSpec]) -> Shortage | None:
         """The shortage of people for these steps, or None when there are enough."""
         wanted = dict.fromkeys((Role.SUPERVISOR, Role.REVIEWER), 0)
@@ -65,7 +80,7 @@ class Staff:
         supervisors, everybody = wanted[Role.SUPERVISOR], sum(wanted.values())
         if len(self.supervisors) < supervisors:
             return Shortage(len(self.supervisors), supervisors, "supervisors")
-        there = len(self.supervisors | self.reviewers)
+        there = len(self.people)
         return Shortage(there, everybody, "people") if there < everybody else None
 
 
@@ -76,7 +91,7 @@ def list_shortages(document: Document) -> list[FieldError]:
         build_field_error(
             f"queues.{queue}", f"{tier} for {tool}: {lacking} can decide here"
         )
-        for tool, queue, tier, steps in list_demands(document)
+        for tool, queue, tier, steps, _ in list_demands(document)
         if (lacking := staff[queue].lacks(steps))
     ]
 
@@ -95,10 +110,19 @@ def group_staff_by_queue() -> Mapping[str, Staff]:
     return staff
 
 
-def list_demands(
-    document: Document,
-) -> Iterator[tuple[str, str, Tier, Sequence[StepSpec]]]:
-    """Every (tool, queue, tier, steps) that this policy can lead to."""
+class Demand(NamedTuple):
+    """People whom a tool's calls can need in a queue. `step_up_risks` are the levels at
+    which they then confirm who they are."""
+
+    tool: str
+    queue: str
+    tier: Tier
+    steps: Sequence[StepSpec]
+    step_up_risks: Sequence[Risk]
+
+
+def list_demands(document: Document) -> Iterator[Demand]:
+    """Every demand that this policy can lead to."""
     for tool in document.tools.values():
         rules = document.rules_for(tool.name)
         queues = {tool.queue, *(r.then.queue for r in rules if r.then.queue)}
@@ -106,10 +130,31 @@ def list_demands(
         for tier in _list_tiers(document, tool):
             steps = [*document.steps_for(tool, tier), *_find_largest_steps(added)]
             for queue in sorted(queues):
-                yield tool.name, queue, tier, solo.cap_votes(steps)
+                risks = _list_step_up_risks(document, tool, tier)
+                yield Demand(tool.name, queue, tier, solo.cap_votes(steps), risks)
     if held := document.held_unknown:
         steps = document.steps[held.tier]
-        yield "unknown tools", held.hold, held.tier, solo.cap_votes(steps)
+        risks = [Risk.HIGH] if held.tier is Tier.ESCALATE else []
+        votes = solo.cap_votes(steps)
+        yield Demand("unknown tools", held.hold, held.tier, votes, risks)
+
+
+def _list_step_up_risks(
+    document: Document, tool: ToolDefinition, tier: Tier
+) -> list[Risk]:
+    """The levels at which calls of the tool need a step-up at this tier: at the highest
+    one always; below it, where a rule asks for one, and at critical risk."""
+    parts: Sequence[EffectClass | ToolDefinition] = tool.classes or [tool]
+    rules = document.rules_for(tool.name)
+    raised = [rule.then.risk for rule in rules if rule.then.risk]
+    if document.critical_above and tool.moves_money:
+        raised.append(Risk.CRITICAL)
+    least = min(part.risk.rank for part in parts)
+    risks = {part.risk for part in parts} | {r for r in raised if r.rank > least}
+    if tier is not Tier.ESCALATE and not any(rule.then.step_up for rule in rules):
+        critical = [part for part in parts if part.risk is Risk.CRITICAL]
+        risks = {part.risk for part in critical if part.base.rank <= tier.rank}
+    return [risk for risk in Risk if risk in risks]
 
 
 def _list_tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:

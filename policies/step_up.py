@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from journal.errors import ReauthenticationRequired
 
-from . import passkeys, people, second_factors, sign_ins
+from . import passkeys, people, second_factors, sign_ins, solo
 from .models import Person
 
 
@@ -19,6 +20,11 @@ class TypedProof(NamedTuple):
     password: str
     code: str
     passkey: str = ""  # the answer of an authenticator, as JSON
+
+
+def is_provider_offered() -> bool:
+    """Whether people sign in to this gate through an identity provider."""
+    return bool(settings.COUNTERSEAL.oidc_issuer) and not solo.is_solo()
 
 
 def confirm_identity(

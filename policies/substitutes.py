@@ -25,7 +25,7 @@ from journal.errors import (
 )
 from journal.operations import operation
 
-from . import people, staffing
+from . import money, people, staffing
 from .choices import Role
 from .models import Admission, Person, Queue, Substitution
 
@@ -41,7 +41,7 @@ class Absence:
     until: datetime
 
 
-@operation(writes="Substitution", logs="substitution.began")
+@operation(writes="Substitution", logs="substitution.began", after="wake-up")
 def appoint_substitute(person: Person, absence: Absence) -> None:
     """Hand the person's queues to a substitute. Raises NotPermitted for somebody who
     decides nothing, InvalidInput with what is wrong, and Conflict for a queue that is
@@ -77,13 +77,13 @@ def appoint_substitute(person: Person, absence: Absence) -> None:
         "substitution.began",
         person,
         absence.substitute,
-        by=person,
+        by=people.build_actor(person),
         queues=[queue.name for queue in queues],
         until=absence.until.isoformat(),
     )
 
 
-@operation(writes="Substitution", logs="substitution.ended")
+@operation(writes="Substitution", logs="substitution.ended", after="wake-up")
 def end_substitution(pk: int, *, by: Person) -> None:
     """End a substitution before its time. Raises NotFound for one that is over, or
     that is neither theirs nor, for administrators, anybody's."""
@@ -97,7 +97,11 @@ def end_substitution(pk: int, *, by: Person) -> None:
     if not _select_in_force().filter(pk=pk).update(ended_at=now):
         raise Conflict("This substitution has just ended. Nothing was changed.")
     _log_change(
-        "substitution.ended", row.person, row.substitute, by=by, queues=[row.queue.name]
+        "substitution.ended",
+        row.person,
+        row.substitute,
+        by=people.build_actor(by),
+        queues=[row.queue.name],
     )
 
 
@@ -106,6 +110,18 @@ def end_all(public_id: str, now: datetime) -> None:
     transaction, and logs the stop."""
     rows = Substitution.objects.filter(person__public_id=public_id, ended_at=None)
     rows.update(ended_at=now)
+
+
+def end_of(person: Person, *, by: log.Actor) -> None:
+    """End everything in which this person, whose account ends, is away or stands in.
+    Caller holds a transaction."""
+    now = clock.now()
+    for row in list_substitutions(person):
+        if _select_in_force().filter(pk=row.pk).update(ended_at=now):
+            names = [row.queue.name]
+            _log_change(
+                "substitution.ended", row.person, row.substitute, by=by, queues=names
+            )
 
 
 def list_substitutions(person: Person) -> Sequence[Substitution]:
@@ -130,7 +146,8 @@ def list_candidates(person: Person) -> list[Person]:
     return [
         other
         for other in named.prefetch_related("groups")
-        if _find_role(other) is role and not _is_ceiling_above(other, person)
+        if _find_role(other) is role
+        and money.is_narrower_ceiling(person.ceiling, other.ceiling)
     ]
 
 
@@ -145,7 +162,7 @@ def _list_problems(
     if other.pk == person.pk or not other.is_active or _find_role(other) is not role:
         text = f"Choose an active {role} other than yourself."
         problems.append(build_field_error("substitute", text))
-    elif _is_ceiling_above(other, person):
+    elif not money.is_narrower_ceiling(person.ceiling, other.ceiling):
         text = f"{other} may decide higher amounts than you. Choose somebody else."
         problems.append(build_field_error("substitute", text))
     if not now < absence.until <= now + LONGEST:
@@ -177,22 +194,12 @@ def _find_role(person: Person) -> Role | None:
     return staffing.find_deciding_role([role for role in Role if role.value in names])
 
 
-def _is_ceiling_above(other: Person, person: Person) -> bool:
-    if person.ceiling_minor is None:
-        return False
-    return (
-        other.ceiling_minor is None
-        or other.ceiling_currency != person.ceiling_currency
-        or other.ceiling_minor > person.ceiling_minor
-    )
-
-
 def _log_change(
-    kind: str, person: Person, substitute: Person, *, by: Person, **data: object
+    kind: str, person: Person, substitute: Person, *, by: log.Actor, **data: object
 ) -> None:
     log.append(
         kind,
-        actor=people.build_actor(by),
+        actor=by,
         at=clock.now(),
         data={
             "person": person.public_id,

@@ -20,7 +20,17 @@ from journal.errors import (
 from journal.operations import operation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
-from . import callables, changes, comparison, locks, people, solo, staffing, tools
+from . import (
+    callables,
+    changes,
+    comparison,
+    locks,
+    method_covers,
+    people,
+    solo,
+    staffing,
+    tools,
+)
 from .active import compute_digest, load_document, to_plain_data
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion, Queue
@@ -112,6 +122,7 @@ def prepare_queues(*, names: Collection[str]) -> list[Queue]:
     locks="policy versions (advisory)",
     writes="PolicyVersion, Queue, Tool; in solo mode QueueUserPermission",
     logs="policy.activated, policy.retired; in solo mode person.admitted",
+    after="in solo mode wake-up",
 )
 def activate_version(
     *,
@@ -124,7 +135,8 @@ def activate_version(
     says what the new version asks less for. Raises NotFound, NotPermitted for anyone
     but an administrator, PolicyViolation for the author, StaleVersion when the draft or
     the active version is not the one in `shown`, and InvalidPolicy when the document
-    fails today's checks or too few people are admitted to decide what it asks for."""
+    fails today's checks, too few people are admitted to decide what it asks for, or too
+    few of them have the step-up that it takes."""
     check_administrator(by)
     locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()
@@ -153,6 +165,13 @@ def activate_version(
             "Too few people can decide this policy. Give these queues to more people on"
             " the page People (counterseal people admit NAME --queue QUEUE), then"
             " activate it.",
+            errors=lacking,
+        )
+    # guard: activation-methods
+    if lacking := method_covers.list_shortages(document):
+        raise InvalidPolicy(
+            "Too few people have what this policy takes as a confirmation. They find it"
+            " on their page Preferences. Activate the policy after that.",
             errors=lacking,
         )
     tools.sync_tools(document)

@@ -39,16 +39,25 @@ CONCERNED_PREFIX = (
 )
 # Roles, ids of queues, and for whom the person stands in, each as a queue and a person.
 Standing = tuple[frozenset[Role], frozenset[int], frozenset[tuple[int, str]]]
-# guardian takes several times as long to build such a query. `who` is the person.
+# guardian takes several times as long to build such a query. `who` is the person. The
+# views of substitutions take most of the time, so they are read for those alone who
+# have one that has not been ended.
 _ROLES_AND_QUEUES_COLUMNS = """
 ARRAY(SELECT role.name::text FROM auth_group AS role
       JOIN policies_person_groups AS held ON held.group_id = role.id
       WHERE held.person_id = who.id),
-ARRAY(SELECT queue_id FROM policies_admission WHERE person_id = who.id),
-(SELECT json_agg(json_build_array(held.queue_id, away.public_id))
- FROM policies_substitution_in_force AS held
- JOIN policies_person AS away ON away.id = held.person_id
- WHERE held.substitute_id = who.id)
+CASE WHEN EXISTS (SELECT FROM policies_substitution
+                  WHERE ended_at IS NULL AND who.id IN (person_id, substitute_id))
+     THEN ARRAY(SELECT queue_id FROM policies_admission WHERE person_id = who.id)
+     ELSE ARRAY(SELECT queue_id FROM policies_own_admission WHERE person_id = who.id)
+END,
+CASE WHEN EXISTS (SELECT FROM policies_substitution
+                  WHERE ended_at IS NULL AND substitute_id = who.id)
+     THEN (SELECT json_agg(json_build_array(held.queue_id, away.public_id))
+           FROM policies_substitution_in_force AS held
+           JOIN policies_person AS away ON away.id = held.person_id
+           WHERE held.substitute_id = who.id)
+END
 """
 _PREFERENCES = ModelColumns(Preferences, "chosen")
 # With the preferences, because a page needs both of its reader.

@@ -456,10 +456,20 @@
     source = new EventSource(`${body.dataset.events}?${query}`);
     source.onopen = () => { streaming = true; heard = Math.min(heard, 1); };
     source.onmessage = (event) => told(JSON.parse(event.data));
+    source.addEventListener("access", () => probe(0));
     source.onerror = () => {
       streaming = false;
-      if (source?.readyState === 2) { shut(); later = setTimeout(listen, 20000 * (1 + Math.random())); }
+      if (source?.readyState === 2) probe(20000 * (1 + Math.random()));
     };
+  };
+  /* A stream that was refused or ended for good does not say why: ask. */
+  const probe = async (wait) => {
+    shut();
+    const asking = new AbortController();
+    const answer = await fetch(body.dataset.events, { signal: asking.signal }).catch(() => 0);
+    asking.abort();
+    if (answer.status === 401) trouble("You are signed out. Nothing will be sent.", signIn());
+    else if (!source) later = setTimeout(listen, wait);
   };
   const capped = (n) => n > 99 ? "99+" : n || "";
   const print = (id, ...parts) => document.getElementById(id)?.replaceChildren(...parts);

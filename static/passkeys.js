@@ -21,9 +21,9 @@
   document.addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
     const part = form.querySelector("[data-passkey]");
-    const { passkey: field, password, one_time_code, code } = form.elements;
+    const { passkey: field, password, one_time_code, code, fresh } = form.elements;
     if (!part || field.value) return;
-    const other = [password, one_time_code, code].some((typed) => typed?.value);
+    const other = [password, one_time_code, code].some((typed) => typed?.value) || fresh?.checked;
     const needsBoth = part.dataset.besides && !code.value;
     if (submitter !== part && !needsBoth && other) return;
     event.preventDefault();

@@ -12,8 +12,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import accumulate
 
+from journal.statements import Statement
 from reviews.choices import ANSWERED_SQL, DECIDED_SQL, OPEN
 
 
@@ -25,7 +27,7 @@ class Combination(StrEnum):
     DISTINCT = "count(DISTINCT value)"  # of one day; a value belongs to one day only
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measure:
     """One set of figures a day.
 
@@ -54,11 +56,12 @@ class Measure:
                     figures[name] = get(name, 0) + value
         return figures
 
-    @property
-    def sql(self) -> str:
+    @cached_property
+    def figures(self) -> Statement:
         """The query for a day's figures, as (tool, risk, bins), where bins is a JSON
-        object of the values. Its parameters are `start` and `end`."""
-        return _SELECT.format(combine=self.combine.value, facts=self.facts)
+        object of the values. Its parameters are `start` and `end`. It is planned once:
+        for a day of few rows that takes longer than to run it."""
+        return Statement(_SELECT.format(combine=self.combine.value, facts=self.facts))
 
 
 # Each level of detail is computed from the facts; the HAVING leaves out those that a

@@ -145,17 +145,11 @@ def compute_day(*, day: date) -> bool:
 def _read_figures(day: date) -> Iterator[MetricRollup]:
     start = datetime.combine(day, time.min, UTC)
     values = {"start": start, "end": start + timedelta(days=1)}
-    with connection.cursor() as cursor:
-        for measure in list_measures():
-            cursor.execute(measure.sql, values)
-            for tool, risk, bins in cursor:
-                yield MetricRollup(
-                    day=day,
-                    measure=measure.name,
-                    tool=tool,
-                    risk=risk,
-                    bins=bins,
-                )
+    for measure in list_measures():
+        for tool, risk, bins in measure.figures.fetch_all(**values):
+            yield MetricRollup(
+                day=day, measure=measure.name, tool=tool, risk=risk, bins=bins
+            )
 
 
 @operation(locks="the day", writes="MetricDay, MetricRollup")

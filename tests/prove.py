@@ -52,6 +52,7 @@ PROOFS = {
     "T25": "a backup is restored",
     "T26": "a host, the broker or the primary of the database fails under load",
     "T27": "the first run of a new installation",
+    "T28": "the time from a deactivation or revocation to the last refusal",
 }
 HEAD = """\
 # Proof

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents import keys, registry
 from agents.models import Agent
+from agents.registry import NewAgent
 from journal import log
 from policies import people, versions
 from policies.choices import Role
@@ -76,10 +77,9 @@ def register_agents(
 ) -> dict[str, Agent]:
     return {
         slug: registry.register_agent(
-            slug=slug,
-            name=slug.replace("-", " ").capitalize(),
-            owner=cast["owen"],
-            tools=tools,
+            new=NewAgent(
+                slug, slug.replace("-", " ").capitalize(), cast["owen"], tools
+            ),
             by=cast["adam"],
         )
         for slug in slugs

@@ -60,8 +60,27 @@ class ToolOut(BaseModel):
     requires_reason: bool
 
 
+class DailyProposalsOut(BaseModel):
+    """How many actions an agent may propose within 24 hours, and how many are left
+    now."""
+
+    limit: int
+    left: int
+
+
+class DailyMoneyOut(BaseModel):
+    """The money in one currency that an agent may move within 24 hours over all its
+    tools, and what is left of it now."""
+
+    currency: str
+    limit: str
+    left: str
+
+
 class WhoamiOut(BaseModel):
-    """The agent that a key belongs to. `state` is "running", "paused" or "stopped"."""
+    """The agent that a key belongs to. `state` is "running", "paused" or "stopped". A
+    limit is null where the agent has none; with `daily_money`, a currency that it does
+    not list cannot be moved."""
 
     agent: str
     name: str
@@ -70,3 +89,5 @@ class WhoamiOut(BaseModel):
     risk_ceiling: str
     scopes: list[str]
     state: str
+    daily_proposals: DailyProposalsOut | None
+    daily_money: list[DailyMoneyOut] | None

@@ -270,8 +270,25 @@ class ToolDeclaration(Answer):
     requires_reason: bool = False
 
 
+class DailyProposals(Answer):
+    """How many actions the agent may propose within 24 hours, and how many are left."""
+
+    limit: int
+    left: int
+
+
+class DailyMoney(Answer):
+    """The money in one currency that the agent may move within 24 hours over all its
+    tools, and what is left of it."""
+
+    currency: str
+    limit: str
+    left: str
+
+
 class Identity(Answer):
-    """The agent that a key belongs to. `state` is "running", "paused" or "stopped"."""
+    """The agent that a key belongs to. `state` is "running", "paused" or "stopped". A
+    limit is None where the agent has none."""
 
     agent: str
     name: str = ""
@@ -280,6 +297,8 @@ class Identity(Answer):
     risk_ceiling: str = ""
     scopes: tuple[str, ...] = ()
     state: str = ""
+    daily_proposals: DailyProposals | None = None
+    daily_money: tuple[DailyMoney, ...] | None = None
 
 
 def parse_answer(model: type[AnswerType], data: object) -> AnswerType:

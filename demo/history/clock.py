@@ -20,6 +20,7 @@ from journal import clock
 _DROP = "DROP SCHEMA IF EXISTS history CASCADE"
 _CREATE = """
 CREATE SCHEMA history;
+CREATE TABLE history.writing AS SELECT pg_catalog.clock_timestamp() AS began;
 CREATE FUNCTION history.shift() RETURNS interval LANGUAGE sql STABLE AS $$
     SELECT coalesce(nullif(current_setting('counterseal.shift', true), ''), '0')
         ::interval $$;
@@ -63,7 +64,8 @@ SELECT set_config('counterseal.shift',
 @contextmanager
 def set_back() -> Iterator[None]:
     """Prepare this session for `move_to`; afterwards its clock is the real one again,
-    and nothing is left of the shift."""
+    and nothing is left of the shift: the schema is there while the history is being
+    written, and tells when that began."""
     with connection.cursor() as cursor:
         cursor.execute(_DROP)
         cursor.execute(_CREATE)

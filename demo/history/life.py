@@ -15,6 +15,7 @@ from agents import keys, registry
 from agents.choices import ThreadResult
 from agents.models import Agent
 from agents.proposals import finish_thread
+from agents.registry import NewAgent
 from assurance import insertion
 from demo.seed import POLICY, TOOLS
 from demo.store import database
@@ -97,12 +98,8 @@ class Life:
     def _register(self, slug: str, name: str, tools: tuple[str, ...]) -> None:
         people = self.people
         self.agents[slug] = registry.register_agent(
-            slug=slug,
-            name=name,
-            owner=people["owen"],
-            tools=tools,
+            new=NewAgent(slug, name, people["owen"], tools, version="1"),
             by=people["adam"],
-            version="1",
         )
         self.keys[slug] = keys.issue_key(agent=self.agents[slug], by=people["owen"])
 

@@ -3,11 +3,13 @@ in the product."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
 from agents import intake, proposals
@@ -16,18 +18,25 @@ from agents.schemas.proposals import ProposalIn
 from hitl import celery, tasks
 from journal import clock, outbox
 from journal.models import OutboxMessage
+from journal.prepared_queries import PreparedQuery
+from notifications import delivery, plan
+from notifications.events import EVENTS
 from policies.models import Person
 from reviews import deadlines
 from reviews.alarms import watch
 from reviews.choices import ReasonCode, Verdict
 from reviews.decisions.decide import decide_request
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
-from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.models import ApprovalRequest, Execution, Notice, Proposal
 
 from .clock import move_to
 
 app = celery.app  # the nudges go to its broker
 MOST_ROUNDS = 5  # of messages that publish other messages
+NOTIFY = "hitl.tasks.notify_people"
+_DUE = PreparedQuery(
+    lambda: OutboxMessage.objects.filter(outbox.build_claimable_filter()).order_by("pk")
+)
 
 
 def pass_time(**distance: float) -> None:
@@ -107,11 +116,38 @@ def let_grant_lapse(proposal: Proposal) -> None:
 
 
 def work_off() -> None:
-    """Do what the outbox promises by now, as the workers do."""
+    """Do what the outbox promises by now, as the workers do. Notices are not sent."""
     for _ in range(MOST_ROUNDS):
-        due = OutboxMessage.objects.filter(outbox.build_claimable_filter())
-        messages = list(due.order_by("pk").values_list("task", "pk"))
-        for task, pk in messages:
-            import_string(task)(pk)
-        if not messages:
+        messages = _DUE.fetch_all()
+        for message in messages:
+            if message.task == NOTIFY:
+                _notify(message)
+            else:
+                import_string(message.task)(message.pk)
+        noticed = [message.pk for message in messages if message.task == NOTIFY]
+        if noticed:
+            OutboxMessage.objects.filter(pk__in=noticed).update(
+                done_at=Now(), attempts=1
+            )
+        if len(noticed) == len(messages):  # these publish nothing that is due
             return
+
+
+def _notify(message: OutboxMessage) -> None:
+    """Plan the notices of an event. Those that are due count as sent or as dropped:
+    delivering each to nobody took a third of the time of the whole history."""
+    audience = plan.find_audience(message)
+    if audience is None:
+        return
+    due = plan.plan_for_audience(audience, EVENTS[message.topic].kind)
+    people = {person.pk: person for person in audience.people}
+    dropped = defaultdict(list)
+    for notice in due:
+        if notice.person_id is not None:
+            notice.person = people[notice.person_id]
+        notice.request = audience.about.get("request")
+        dropped[delivery.find_drop_reason(notice)].append(notice.pk)
+    sent = dropped.pop("", [])
+    Notice.objects.filter(pk__in=sent).update(sent_at=Now(), attempts=1)
+    for reason, pks in dropped.items():
+        Notice.objects.filter(pk__in=pks).update(let_go=reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -23,14 +23,17 @@ from stats import rollups
 from .clock import begin_at, set_back
 from .life import DAYS, Life
 from .tools import find_store
+from .unfinished import discard_unfinished
 
 # What was mailed then was read then: nothing is sent to anybody now.
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"
 
 
 def write_history(*, store_url: str) -> bool:
-    """Write the history, unless the database has people or a policy. Returns whether it
-    was written."""
+    """Write the history, unless the database has people or a policy. What a process
+    that was killed has written of it is discarded first. Returns whether it was
+    written."""
+    discard_unfinished()
     if Person.objects.exists() or PolicyVersion.objects.exists():
         return False
     database.prepare(find_store())
@@ -43,19 +46,22 @@ def write_history(*, store_url: str) -> bool:
         Person.objects.update(date_joined=clock.now(), password=password)
         by_name = {person.username: person for person in Person.objects.all()}
         Life(by_name, store_url, lambda: seed.admit_deciders(people)).write(now)
+    _begin_to_write_to_disk()
     sequence()
     rollups.update_rollups()
-    _write_to_disk()
     return True
 
 
-def _write_to_disk() -> None:
-    """Leave nothing that a server which is stopped soon would first have to write."""
+def _begin_to_write_to_disk() -> None:
+    """Leave little that a server which is stopped soon would first have to write. The
+    server goes on with it when its client has left."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_has_role(current_user, 'pg_checkpoint', 'MEMBER')")
         ((allowed,),) = cursor.fetchall()
-        if allowed:
-            cursor.execute("CHECKPOINT")
+    if allowed:
+        with closing(connection.copy()) as other:
+            other.ensure_connection()
+            other.connection.pgconn.send_query(b"CHECKPOINT")
 
 
 @contextmanager

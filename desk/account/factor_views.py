@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -11,16 +11,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from journal.errors import DomainError, TextMissing
-from policies import passkeys, people, second_factors
+from journal.errors import DomainError
+from policies import passkeys, second_factors
 from policies.models import Person
 
 from ..components import qr_code
 from ..components.frame import require_person
-from ..components.sign_in import is_fresh_sign_in
 from ..people.forms import PasswordCheckedForm
-from .forms import CodeForm, FactorRemovalForm
-from .sign_in_views import build_provider_context
+from .forms import Act, CodeForm, FactorRemovalForm, choose_act
 
 PAGE = "reviews:second_factor"
 
@@ -32,22 +30,16 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     me = require_person(request)
     if request.method != "POST":
         return _render(request, me)
-    acts: dict[str, Callable[[HttpRequest, Person], HttpResponse]] = {
+    acts: dict[str, Act] = {
         "begin": _begin,
         "confirm": _confirm,
         "renew": _renew,
         "remove": _remove,
     }
-    act = acts.get(request.POST.get("act", ""))
-    if act is None:
-        raise TextMissing("Choose what to do. Nothing was changed.")
-    return act(request, me)
+    return choose_act(request, acts)(request, me)
 
 
 def _begin(request: HttpRequest, me: Person) -> HttpResponse:
-    if not me.has_usable_password() and is_fresh_sign_in(request):
-        second_factors.begin_enrolment(me)
-        return redirect(PAGE)
     form = PasswordCheckedForm(request.POST)
     if form.is_valid() and form.act(
         request, lambda: second_factors.begin_enrolment(me)
@@ -81,7 +73,7 @@ def _remove(request: HttpRequest, me: Person) -> HttpResponse:
         return _render(request, me, removal=form)
     sent = form.cleaned_data
     try:
-        people.confirm_password(request, me, sent["password"])
+        form.confirm(request)
         if second_factors.is_right_code(request, me, sent["code"], recovery=True):
             second_factors.remove_own_app(me)
             messages.success(request, "Your authenticator app is removed.")
@@ -97,7 +89,6 @@ def _render(
 ) -> HttpResponse:
     device = second_factors.find_device(me)
     secret = "" if device else second_factors.find_pending_secret(me)
-    provider = build_provider_context()["provider"]
     address = second_factors.build_enrolment_address(me, secret) if secret else ""
     context = {
         "device": device,
@@ -110,8 +101,6 @@ def _render(
         "own": PasswordCheckedForm(),
         "first": CodeForm(),
         "removal": FactorRemovalForm(),
-        "provider": "" if me.has_usable_password() else provider,
-        "fresh": is_fresh_sign_in(request),
         **forms,
     }
     status = 422 if forms else 200

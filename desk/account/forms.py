@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest, HttpResponse
 
+from journal.errors import TextMissing
+from policies import people
 from policies.choices import Risk
+from policies.models import Person
 from policies.passkeys import LONGEST_ANSWER, LONGEST_NAME
 from reviews.people import preferences, shortcuts
 from reviews.people.preferences import (
@@ -17,6 +21,8 @@ from reviews.people.preferences import (
 )
 from reviews.people.shortcuts import CHORD_PREFIX, PersonalShortcut
 
+from ..components.frame import require_person
+from ..components.fresh_sign_in import confirm_form
 from ..forms import CODE_LENGTH, TextField
 from ..people.forms import PasswordCheckedForm
 
@@ -247,21 +253,23 @@ class NotificationsForm(forms.Form):
         )
 
 
+Act = Callable[[HttpRequest, Person], HttpResponse]
+
+
+def choose_act(request: HttpRequest, acts: Mapping[str, Act]) -> Act:
+    """What the field `act` of a page with several forms says. Raises TextMissing for
+    anything else."""
+    act = acts.get(request.POST.get("act", ""))
+    if act is None:
+        raise TextMissing("Choose what to do. Nothing was changed.")
+    return act
+
+
 class CodeForm(forms.Form):
     """A code of an authenticator app, or for recovery."""
 
     code = TextField(
         max_length=CODE_LENGTH, error_messages={"required": "Enter the code."}
-    )
-
-
-class FactorRemovalForm(CodeForm):
-    """The password and a code, both, to remove the second factor."""
-
-    password = forms.CharField(
-        max_length=1024,
-        strip=False,
-        error_messages={"required": "Enter your password."},
     )
 
 
@@ -279,16 +287,34 @@ class SignInCodeForm(CodeForm):
         return answer
 
 
-class FreshForm(forms.Form):
-    """A form that takes a fresh sign-in at the identity provider, `fresh`, in place of
-    the password."""
+class FactorRemovalForm(SignInCodeForm):
+    """The password, or a fresh sign-in in its place, and a second factor besides."""
 
-    def __init__(self, *args: Any, fresh: bool = False, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.fresh = fresh
+    password = forms.CharField(max_length=1024, strip=False, required=False)
+    fresh = forms.BooleanField(required=False)
+
+    def clean_passkey(self) -> str:
+        """The answer; the second factor comes after a fresh sign-in."""
+        answer: str = self.cleaned_data["passkey"]
+        return answer if "fresh" in self.data else super().clean_passkey()
+
+    def clean(self) -> None:
+        """Mark a missing password."""
+        sent = self.cleaned_data
+        if not sent.get("password") and not sent.get("fresh"):
+            self.add_error("password", "Enter your password.")
+
+    def confirm(self, http: HttpRequest) -> None:
+        """Check the password of a valid form, or the fresh sign-in. Raises what
+        `confirm_password` and `confirm_form` raise."""
+        password: str = self.cleaned_data["password"]
+        if password:
+            people.confirm_password(http, require_person(http), password)
+        else:
+            confirm_form(http, with_code=True)
 
 
-class PasskeyForm(FreshForm, PasswordCheckedForm):
+class PasskeyForm(PasswordCheckedForm):
     """The name of a new passkey, and proof of who adds it."""
 
     name = TextField(
@@ -296,13 +322,9 @@ class PasskeyForm(FreshForm, PasswordCheckedForm):
         error_messages={"required": "Enter a name, such as the device it is on."},
     )
 
-    def clean_passkey(self) -> str:
-        """The answer; a fresh sign-in needs none."""
-        return "" if self.fresh else super().clean_passkey()
 
-
-class PasskeyRemovalForm(FreshForm, SignInCodeForm):
-    """Which passkey is removed, with the password and a second factor, both."""
+class PasskeyRemovalForm(FactorRemovalForm):
+    """Which passkey is removed, and proof of who removes it."""
 
     which = forms.IntegerField(
         min_value=1,
@@ -311,11 +333,3 @@ class PasskeyRemovalForm(FreshForm, SignInCodeForm):
             ("required", "invalid", "min_value", "max_value"), "Choose a passkey."
         ),
     )
-    password = forms.CharField(max_length=1024, strip=False, required=False)
-
-    def clean_password(self) -> str:
-        """The password; a fresh sign-in needs none."""
-        password: str = self.cleaned_data["password"]
-        if not password and not self.fresh:
-            raise forms.ValidationError("Enter your password.")
-        return password

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,15 +15,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from journal import clock
-from journal.errors import DomainError, NotPermitted, TextMissing
-from policies import passkeys, people, second_factors
+from journal.errors import DomainError, NotPermitted
+from policies import passkeys, second_factors
 from policies.models import Person
 
 from ..components import passkey_purposes
 from ..components.frame import require_person
-from ..components.sign_in import find_waiting_person, is_fresh_sign_in
-from .forms import PasskeyForm, PasskeyRemovalForm
-from .sign_in_views import build_provider_context
+from ..components.sign_in import find_waiting_person
+from .forms import Act, PasskeyForm, PasskeyRemovalForm, choose_act
 
 PAGE = "reviews:passkeys"
 ADDS_WITHIN = timedelta(minutes=10)
@@ -37,26 +36,17 @@ def own_passkeys(request: HttpRequest) -> HttpResponse:
     me = require_person(request)
     if request.method != "POST":
         return _render(request, me)
-    acts: dict[str, Callable[[HttpRequest, Person], HttpResponse]] = {
-        "begin": _begin,
-        "add": _add,
-        "remove": _remove,
-    }
-    act = acts.get(request.POST.get("act", ""))
-    if act is None:
-        raise TextMissing("Choose what to do. Nothing was changed.")
-    return act(request, me)
+    acts: dict[str, Act] = {"begin": _begin, "add": _add, "remove": _remove}
+    return choose_act(request, acts)(request, me)
 
 
 def _begin(request: HttpRequest, me: Person) -> HttpResponse:
     """Check who it is; the passkey is made in the next step."""
-    form = PasskeyForm(request.POST, fresh=_is_fresh(request, me))
-    if form.is_valid():
+    form = PasskeyForm(request.POST)
+    if form.is_valid() and form.act(request, lambda: None):
         until = clock.now() + ADDS_WITHIN
-        value = [form.cleaned_data["name"], until.isoformat()]
-        if form.fresh or form.act(request, lambda: None):
-            request.session[ADDING] = value
-            return redirect(PAGE)
+        request.session[ADDING] = [form.cleaned_data["name"], until.isoformat()]
+        return redirect(PAGE)
     return _render(request, me, own=form)
 
 
@@ -73,13 +63,12 @@ def _add(request: HttpRequest, me: Person) -> HttpResponse:
 
 def _remove(request: HttpRequest, me: Person) -> HttpResponse:
     request.session.pop(ADDING, None)  # the page shows one of the two
-    form = PasskeyRemovalForm(request.POST, fresh=_is_fresh(request, me))
+    form = PasskeyRemovalForm(request.POST)
     if not form.is_valid():
         return _render(request, me, removal=form)
     sent = form.cleaned_data
     try:
-        if not form.fresh:
-            people.confirm_password(request, me, sent["password"])
+        form.confirm(request)
         if _is_right_factor(request, me, sent["code"], sent["passkey"]):
             passkeys.remove_own_passkey(me, sent["which"])
             messages.success(request, "The passkey is removed.")
@@ -135,12 +124,6 @@ def sign_in_passkey(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"get": options})
 
 
-def _is_fresh(request: HttpRequest, me: Person) -> bool:
-    """Whether a sign-in at the provider just now stands for the password that the
-    person does not have."""
-    return not me.has_usable_password() and is_fresh_sign_in(request)
-
-
 def _find_awaited_name(request: HttpRequest) -> str:
     """The name of the passkey that may be made. Raises NotPermitted for none."""
     name, until = request.session.get(ADDING) or ("", "")
@@ -156,17 +139,13 @@ def _render(
         adding = _find_awaited_name(request)
     except NotPermitted:
         adding = ""
-    provider = build_provider_context()["provider"]
-    fresh = _is_fresh(request, me)
     context = {
         "rows": passkeys.list_passkeys(me),
         "adding": adding,
         "codes": codes,
         "offered": passkeys.is_offered(),
-        "own": PasskeyForm(fresh=fresh),
-        "removal": PasskeyRemovalForm(fresh=fresh),
-        "provider": "" if me.has_usable_password() else provider,
-        "fresh": fresh,
+        "own": PasskeyForm(),
+        "removal": PasskeyRemovalForm(),
         **more,
     }
     status = 422 if more else 200

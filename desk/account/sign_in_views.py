@@ -14,10 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from journal import notify
 from journal.errors import NotPermitted
 from policies import passkeys, second_factors, solo_account
 from policies.models import Person
-from reviews.administration import single_sign_on
+from policies.step_up import is_provider_offered
 
 from ..components import passkey_purposes
 from ..components.frame import require_person
@@ -65,9 +66,20 @@ class SignInView(LoginView):
         return answer
 
 
+class SignOutView(LogoutView):
+    """End the session, and tell the other open pages of the person."""
+
+    def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        who = request.user.public_id if request.user.is_authenticated else ""
+        answer = super().post(request, *args, **more)
+        if who:
+            notify.announce(notify.name_caller("person", who))
+        return answer
+
+
 def build_provider_context(refusal: str = "") -> dict[str, str]:
     """What the sign-in page says of the identity provider; `refusal` is its answer."""
-    offered = single_sign_on.is_offered()
+    offered = is_provider_offered()
     label = settings.COUNTERSEAL.oidc_label if offered else ""
     return {"provider": label, "refusal": refusal}
 
@@ -116,7 +128,7 @@ def _is_right_factor(
 
 
 sign_in = SignInView.as_view()
-sign_out = LogoutView.as_view()
+sign_out = SignOutView.as_view()
 
 
 @login_not_required

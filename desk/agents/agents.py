@@ -13,17 +13,18 @@ from django.conf import settings
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
 
+from agents import budgets as agent_budgets
 from agents.choices import ThreadStatus
 from agents.models import Agent, Thread
 from agents.representation import annotate_status
-from policies import active, budgets, money
+from policies import active, money
 from policies import tools as policies_tools
 from policies.choices import APPROVAL_LABELS
 from policies.models import Person, Tool
 from policies.money import Money
 from reviews import permissions
-from reviews.choices import OPEN, Scope, StopMode
-from reviews.models import ApprovalRequest, Proposal, Sighting, Stop
+from reviews.choices import Scope, StopMode
+from reviews.models import IS_OPEN, ApprovalRequest, Proposal, Sighting, Stop
 from reviews.roles import Permission
 from reviews.stops import stops
 
@@ -31,6 +32,7 @@ from ..components import switches as components_switches
 from ..components import visibility
 from ..components.switches import SwitchLine
 from . import activity, deliveries, setting_changes, steps
+from .figures import select_newest
 from .run_summaries import RunSummary, find_result_icon, load_run_summaries
 from .setting_changes import SettingsLine
 from .steps import ProposalRow
@@ -69,12 +71,10 @@ class AgentHistory:
 def build_history(
     person: Person, visible: QuerySet[Proposal], now: datetime
 ) -> AgentHistory:
-    """Build the history of these proposals, with two queries and those for the rows of
-    the newest that went wrong."""
-    newest = visible.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
-    proposals = _annotate_outcome(
-        Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_HISTORY])
-    )
+    """Build the history of these proposals, with three queries and those for the rows
+    of the newest that went wrong."""
+    period = visible.filter(created_at__gt=now - HISTORY_PERIOD, canary=False)
+    proposals = _annotate_outcome(select_newest(period, MAX_HISTORY))
     rows = list(
         proposals.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
     )
@@ -277,9 +277,7 @@ def _compute_run_modes(
 
 
 def _count_waiting(person: Person, slug: str) -> dict[str, int]:
-    requests = visibility.select_visible_requests(person).filter(
-        status__in=OPEN, agent=slug
-    )
+    requests = visibility.select_visible_requests(person).filter(IS_OPEN, agent=slug)
     return dict(
         requests.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
     )
@@ -289,7 +287,7 @@ def _build_limits(person: Person, agent: Agent, now: datetime) -> AgentLimits:
     slug = agent.slug
     recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
     waits = ApprovalRequest.with_canaries.filter(
-        agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
+        IS_OPEN, agent=slug, canary_for__in=["", person.public_id]
     )
     figures = settings.COUNTERSEAL
     return AgentLimits(
@@ -305,21 +303,17 @@ def _build_limits(person: Person, agent: Agent, now: datetime) -> AgentLimits:
 def _count_day(agent: Agent, now: datetime) -> int | None:
     if agent.daily_proposals is None:
         return None
-    return Proposal.objects.filter(agent=agent.slug, created_at__gt=now - DAY).count()
+    return agent_budgets.select_day_proposals(agent, now).count()
 
 
 def _list_money(agent: Agent, now: datetime) -> list[MoneyUse]:
-    budget = agent.daily_money or {}
-    used = budgets.load_used(agent.slug, budget, now) if budget else {}
-    return [
-        _build_money_use(money.parse(text, code), used[code])
-        for code, text in sorted(budget.items())
-    ]
+    uses = agent_budgets.list_money_uses(agent, now)
+    return [_build_money_use(limit, used) for limit, used in uses]
 
 
-def _build_money_use(limit: Money, used: int) -> MoneyUse:
-    share = used * 100 // limit.minor if limit.minor else 100
-    spent = money.format_money(Money(used, limit.currency))
+def _build_money_use(limit: Money, used: Money) -> MoneyUse:
+    share = used.minor * 100 // limit.minor if limit.minor else 100
+    spent = money.format_money(used)
     return MoneyUse(
         currency=limit.currency,
         used=spent.removesuffix(f" {limit.currency}"),
@@ -363,10 +357,9 @@ def _build_tool_row(tool: Tool) -> ToolRow:
 def _count_todays_outcomes(
     visible: QuerySet[Proposal], now: datetime
 ) -> list[tuple[str, int]]:
-    newest = visible.filter(created_at__gt=now - DAY).order_by("-created_at")
-    proposals = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
+    today = visible.filter(created_at__gt=now - DAY, canary=False)
     outcomes = (
-        annotate_status(proposals)
+        annotate_status(select_newest(today, MAX_READ_OF_DAY))
         .values_list("said")
         .annotate(n=Count("pk"))
         .order_by()

@@ -20,7 +20,7 @@ from reviews.models import Proposal, Revision
 
 from ..components import visibility
 from . import steps
-from .figures import FAILED_WORDS, REFUSED_WORDS, Median
+from .figures import FAILED_WORDS, REFUSED_WORDS, Median, select_newest
 from .steps import ProposalRow
 
 PERIOD = timedelta(days=7)
@@ -80,7 +80,7 @@ def build_own_agents(person: Person, now: datetime) -> OwnAgents | None:
         expired=counts.get("expired", 0),
         pending=counts.get("pending", 0),
         edited=edited,
-        median=_compute_median(person, slugs, since),
+        median=_compute_median(proposals),
         rows=[OwnRow(line, changes.get(line.proposal.pk, [])) for line in lines],
     )
 
@@ -88,14 +88,12 @@ def build_own_agents(person: Person, now: datetime) -> OwnAgents | None:
 def _select_week(person: Person, slugs: list[str], since: datetime) -> QuerySet[Any]:
     """The newest proposals of the week, with `said` and `edited` annotated."""
     visible = visibility.select_visible_proposals(person)
-    week = visible.filter(agent__in=slugs, created_at__gt=since)
-    newest = week.order_by("-created_at").values("pk")[:MAX_COUNTED]
+    week = visible.filter(agent__in=slugs, created_at__gt=since, canary=False)
     by_person = Revision.objects.filter(
         proposal=OuterRef("pk"), number__gt=1, author_kind=BY_PERSON
     )
-    rows: QuerySet[Any] = annotate_status(
-        Proposal.objects.filter(pk__in=newest)
-    ).annotate(edited=Exists(by_person))
+    newest = select_newest(week, MAX_COUNTED)
+    rows: QuerySet[Any] = annotate_status(newest).annotate(edited=Exists(by_person))
     return rows
 
 
@@ -112,13 +110,9 @@ def _add(counts: dict[str, int], words: Iterable[str]) -> int:
     return sum(counts.get(word, 0) for word in words)
 
 
-def _compute_median(
-    person: Person, slugs: list[str], since: datetime
-) -> timedelta | None:
-    decided = visibility.select_visible_requests(person).filter(
-        agent__in=slugs, status__in=DECIDED, settled_at__gt=since
-    )
-    waited = Median(F("settled_at") - F("opened_at"))
+def _compute_median(proposals: QuerySet[Any]) -> timedelta | None:
+    waited = Median(F("request__settled_at") - F("request__opened_at"))
+    decided = proposals.filter(request__status__in=DECIDED)
     median: timedelta | None = decided.aggregate(median=waited)["median"]
     return median
 

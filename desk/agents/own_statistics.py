@@ -34,7 +34,7 @@ from agents.representation import annotate_status
 from policies.evaluation import AppliedRule
 from policies.models import Person
 from reviews.choices import DECIDED
-from reviews.models import Proposal, Revision
+from reviews.models import Revision
 from stats.charts import Line, LinePanel, Panel, Point, Unit, format_day
 
 from ..components import svg, visibility
@@ -220,14 +220,14 @@ def _select_period(person: Person, slugs: list[str], first: date) -> QuerySet[An
     """The newest proposals since that day, with `edited` annotated."""
     since = datetime(first.year, first.month, first.day, tzinfo=UTC)
     visible = visibility.select_visible_proposals(person)
-    period = visible.filter(agent__in=slugs, created_at__gte=since)
-    newest = period.order_by("-created_at").values("pk")[:MAX_COUNTED]
+    period = visible.filter(agent__in=slugs, created_at__gte=since, canary=False)
     by_person = Revision.objects.filter(
         proposal=OuterRef("pk"), number__gt=1, author_kind=BY_PERSON
     )
     # Most proposals have one revision: nothing is looked up for them.
     edited = Case(When(revision__gt=1, then=Exists(by_person)), default=Value(False))
-    rows: QuerySet[Any] = Proposal.objects.filter(pk__in=newest).annotate(edited=edited)
+    newest = figures.select_newest(period, MAX_COUNTED)
+    rows: QuerySet[Any] = newest.annotate(edited=edited)
     return rows
 
 

@@ -25,7 +25,6 @@ from ..people.forms import PasswordCheckedForm
 
 MOST_KEYS = 50  # shown, the newest first
 MOST_DAYS = 3650
-MOST_DAILY = 1_000_000
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
@@ -50,11 +49,11 @@ class SettingsForm(PasswordCheckedForm):
 
     daily_proposals = forms.IntegerField(
         min_value=1,
-        max_value=MOST_DAILY,
+        max_value=registry.MOST_DAILY,
         required=False,
         error_messages=dict.fromkeys(
             ("invalid", "min_value", "max_value"),
-            f"Enter a number of proposals from 1 to {MOST_DAILY}, or nothing.",
+            f"Enter a number of proposals from 1 to {registry.MOST_DAILY}, or nothing.",
         ),
     )
 
@@ -112,6 +111,7 @@ class RegistrationForm(SettingsForm):
         max_length=128, error_messages={"required": "Enter a name that people read."}
     )
     unattended = forms.BooleanField(required=False)
+    reason = TextField(max_length=LONGEST_TEXT, required=False)
 
 
 class ChangeForm(SettingsForm):

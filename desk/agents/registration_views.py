@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents import keys, registry
 from agents.models import Agent
+from agents.registry import NewAgent
 from journal.errors import NotFound, NotPermitted
 from policies.choices import Risk
 from reviews import permissions
@@ -23,33 +24,40 @@ from ..components.frame import require_person
 from . import agents, registration, visibility
 from .registration import KeyForm, RegistrationForm
 
+WAITS = (
+    "The agent may propose nothing until a second administrator confirms its tools and"
+    " its risk. Its key works from now on."
+)
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("password")
 def register_agent(request: HttpRequest) -> HttpResponse:
-    """Register an agent and show its first key."""
+    """Register an agent, ask a second administrator for what it may propose, and show
+    its first key."""
     by = require_person(request)
     permissions.check_permission(by, Permission.MANAGE_AGENTS)
     form = RegistrationForm(request.POST or None)
     if form.is_valid():
         sent, made = form.cleaned_data, list[Agent]()
 
+        new = NewAgent(
+            slug=sent["slug"],
+            name=sent["name"],
+            owner=sent["owner"],
+            tools=form.chosen_tools,
+            risk_ceiling=Risk(sent["risk_ceiling"]),
+            unattended=sent["unattended"],
+            daily_proposals=sent["daily_proposals"],
+            daily_money=sent["daily_money"],
+        )
+
         def register() -> None:
-            made.append(
-                registry.register_agent(
-                    slug=sent["slug"],
-                    name=sent["name"],
-                    owner=sent["owner"],
-                    tools=form.chosen_tools,
-                    by=by,
-                    risk_ceiling=Risk(sent["risk_ceiling"]),
-                    unattended=sent["unattended"],
-                    daily_proposals=sent["daily_proposals"],
-                    daily_money=sent["daily_money"],
-                )
-            )
+            made.append(registry.propose_agent(new=new, by=by, reason=sent["reason"]))
 
         if form.act(request, register):
+            if set(made[0].tools) != set(new.tools):
+                messages.warning(request, WAITS)
             key = keys.issue_key(agent=made[0], by=by)
             return _render_keys(request, made[0], KeyForm(), key)
     context = {"form": form, "known": registration.list_policy_tools()}

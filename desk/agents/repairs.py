@@ -35,7 +35,7 @@ from reviews.presenters import present_effect
 from reviews.presenters.shapes import SentencePart
 from reviews.roles import Permission
 
-from ..components import undo, visibility
+from ..components import log_lines, undo, visibility
 from ..components.undo import UndoStatus
 from .visibility import load_agent
 
@@ -106,7 +106,7 @@ class RepairRow:
 
     repair: Repair
     what: str
-    by: str
+    by: Person | str
     word: str
     icon: str
 
@@ -141,7 +141,7 @@ class RepairPage:
     line: RepairRow
     follows: str
     effect: tuple[SentencePart, ...]  # of the execution that the repair changes, if any
-    settled_by: str
+    settled_by: Person | None
     differences: list[ValueDifference]
     why_not: str  # why this person may not confirm it
     may_refuse: bool
@@ -166,10 +166,10 @@ def build_list_page(person: Person) -> RepairsPage:
     rows = Repair.objects.order_by("-proposed_at")
     open_ = list(rows.filter(status=RepairStatus.PROPOSED))
     past = list(rows.exclude(status=RepairStatus.PROPOSED)[:MAX_SHOWN])
-    names = _load_names([*open_, *past])
+    people = _load_people([*open_, *past])
     return RepairsPage(
-        open=[_build_repair_row(repair, names) for repair in open_],
-        past=[_build_repair_row(repair, names) for repair in past],
+        open=[_build_repair_row(repair, people) for repair in open_],
+        past=[_build_repair_row(repair, people) for repair in past],
     )
 
 
@@ -179,14 +179,14 @@ def build_repair_page(person: Person, pk: str) -> RepairPage:
     row = Repair.objects.filter(pk=pk).first()
     if row is None:
         raise NotFound
-    names = _load_names([row])
+    people = _load_people([row])
     why_not = _describe_obstacle(person, row)
     own = row.proposed_by == person.public_id
     return RepairPage(
-        line=_build_repair_row(row, names),
+        line=_build_repair_row(row, people),
         follows=_describe_consequence(RepairChange(row.change), row.after),
         effect=_build_effect(row),
-        settled_by=names.get(row.settled_by, ""),
+        settled_by=people.get(row.settled_by),
         differences=list(_list_differences(row.before, row.after)),
         why_not=why_not,
         may_refuse=own or not why_not,
@@ -210,20 +210,18 @@ def _describe_obstacle(person: Person, row: Repair) -> str:
     return ""
 
 
-def _load_names(rows: Sequence[Repair]) -> dict[str, str]:
-    ids = {row.proposed_by for row in rows} | {row.settled_by for row in rows}
-    return {
-        person.public_id: str(person)
-        for person in Person.objects.filter(public_id__in=ids)
-    }
+def _load_people(rows: Sequence[Repair]) -> dict[str, Person]:
+    return log_lines.load_people(
+        who for row in rows for who in (row.proposed_by, row.settled_by)
+    )
 
 
-def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
+def _build_repair_row(row: Repair, people: dict[str, Person]) -> RepairRow:
     word, icon = STATUS_WORDS[RepairStatus(row.status)]
     return RepairRow(
         repair=row,
         what=CHANGE_TITLES[RepairChange(row.change)],
-        by=names.get(row.proposed_by, "Someone"),
+        by=people.get(row.proposed_by, "Someone"),
         word=word,
         icon=icon,
     )

@@ -16,8 +16,8 @@ from agents.models import Agent, Thread
 from journal.errors import NotPermitted
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, Scope, StopMode
-from reviews.models import Stop
+from reviews.choices import Scope, StopMode
+from reviews.models import IS_OPEN, Stop
 from reviews.roles import Permission
 from reviews.stops import stops
 
@@ -115,7 +115,7 @@ def _count_waiting(
 ) -> dict[tuple[str, str], int]:
     """How many open requests of each run the person may see."""
     requests = visibility.select_visible_requests(person).filter(
-        status__in=OPEN,
+        IS_OPEN,
         agent__in={run.agent.slug for run in runs},
         proposal__thread__in=[run.name for run in runs],
     )

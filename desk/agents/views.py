@@ -23,7 +23,7 @@ from ..stop import views
 from ..stop.page import StopRequest
 from . import agents as queries
 from . import deliveries as desk_deliveries
-from . import threads, visibility
+from . import figures, threads, visibility
 from .deliveries import EndpointTest
 from .forms import EndpointForm
 from .own import build_own_agents
@@ -36,8 +36,11 @@ def agents(request: HttpRequest) -> HttpResponse:
     """The list of agents that this person may see."""
     person = require_person(request)
     now = frame.get_frame(request).now
+    lines = visibility.list_agents(person, now)
+    proposed = sum(line.day.proposed for line in lines)
     context = {
-        "lines": visibility.list_agents(person, now),
+        "lines": lines,
+        "newest": proposed if proposed >= figures.MAX_COUNTED else 0,
         "own": build_own_agents(person, now),
         "may_register": permissions.has_permission(person, Permission.MANAGE_AGENTS),
         "sees_all": permissions.has_permission(person, Permission.SEE_ALL),

@@ -15,8 +15,8 @@ from journal.clock import format_time
 from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, Scope, StopMode
-from reviews.models import Stop
+from reviews.choices import Scope, StopMode
+from reviews.models import IS_OPEN, Stop
 from reviews.roles import Permission
 
 from ..components import visibility
@@ -71,7 +71,7 @@ def list_agents(person: Person, now: datetime) -> list[AgentLine]:
     )
     waiting = dict(
         visibility.select_visible_requests(person)
-        .filter(status__in=OPEN)
+        .filter(IS_OPEN)
         .values_list("agent")
         .annotate(n=Count("pk"))
     )

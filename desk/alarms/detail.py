@@ -105,6 +105,7 @@ class AlarmStep:
     at: datetime
     detail: str = ""
     note: str = ""
+    by: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +189,12 @@ def _list_steps(alarm: Alarm) -> list[AlarmStep]:
         detail = f"{alarm.times} times in total"
         steps.append(AlarmStep("Repeated", alarm.last_seen_at, detail))
     if alarm.acknowledged_at:
-        detail = f"by {alarm.acknowledged_by}"
-        steps.append(AlarmStep("Acknowledged", alarm.acknowledged_at, detail))
+        by = alarm.acknowledged_by
+        steps.append(AlarmStep("Acknowledged", alarm.acknowledged_at, by=by))
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
         why = SELF_CLOSED_WORDS.get(alarm.kind, "the problem is gone")
-        detail = f"automatically: {why}" if itself else f"by {alarm.closed_by}"
-        steps.append(AlarmStep("Resolved", alarm.closed_at, detail, alarm.note))
+        detail = f"automatically: {why}" if itself else ""
+        by = None if itself else alarm.closed_by
+        steps.append(AlarmStep("Resolved", alarm.closed_at, detail, alarm.note, by))
     return sorted(steps, key=lambda step: step.at)

@@ -90,13 +90,13 @@ class AsSeenPage:
         return self.snapshot.inputs if self.snapshot else {}
 
     @property
-    def who(self) -> str:
-        """The decider's name, hidden from the owners of the run."""
+    def who(self) -> Person | str:
+        """The decider, or a name that hides them from the owners of the run."""
         owned = self.person.public_id in self.request.proposal.barred
         never = permissions.never_decides(self.person)
         if owned and not never and self.decision.reviewer_id != self.person.pk:
             return HIDDEN_NAME
-        return str(self.decision.reviewer)
+        return self.decision.reviewer
 
     @property
     def written(self) -> Mapping[str, str]:

@@ -36,7 +36,7 @@ class GivenVerdict:
 
     label: str
     verdict: str
-    who: str
+    who: Person | None
     reason: str
 
 
@@ -107,10 +107,8 @@ def build_check_page(
 def _list_verdicts(review: SecondReview) -> list[GivenVerdict]:
     first = review.decision
     return [
-        GivenVerdict("First", _label(first.verdict), str(first.reviewer), first.reason),
-        GivenVerdict(
-            "Second", _label(review.verdict), str(review.reviewer), review.reason
-        ),
+        GivenVerdict("First", _label(first.verdict), first.reviewer, first.reason),
+        GivenVerdict("Second", _label(review.verdict), review.reviewer, review.reason),
     ]
 
 

@@ -30,7 +30,7 @@ Caught = tuple[int, int]  # how many were caught, of how many
 class PersonRow:
     """One person's figures, each with its count."""
 
-    name: str
+    person: Person
     canaries: str
     practice: str
 
@@ -46,7 +46,7 @@ def build_person_rows(reader: Person, now: datetime) -> Sequence[PersonRow] | No
     people = [person for person in people_met if _is_supervised(reader, person)]
     return [
         PersonRow(
-            str(person),
+            person,
             format_rate(Rate(*canaries.get(person.pk, (0, 0)))),
             format_rate(Rate(*practised.get(person.pk, (0, 0)))),
         )

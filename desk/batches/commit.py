@@ -19,7 +19,7 @@ from reviews.batches.decide import BatchSubmission
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions.submission import PageEvidence, RenderedPage
 
-from ..components import htmx, throttle
+from ..components import htmx, ready_texts, throttle
 from . import evidence, rows
 from .forms import BatchForm
 from .load import LoadedBatch
@@ -73,17 +73,20 @@ def describe_unopened_samples(left: int) -> str:
 
 def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
     """Build the submission, with the refusal that the page defers if there is one."""
-    items = _sort_items(loaded, form.items)
+    items, sent = _sort_items(loaded, form.items), form.cleaned_data
+    note = ready_texts.read_note(
+        loaded.preset, sent.get("reason", ""), sent.get("ready", "")
+    )
     submission = BatchSubmission(
         batch_id=loaded.batch.pk,
         person=loaded.person,
         verdict=form.meant,
-        digest=form.cleaned_data.get("digest", ""),
+        digest=sent.get("digest", ""),
         items=items,
         left_out=[pk for pk in form.marks if pk not in set(items)],
-        reason_code=form.cleaned_data.get("reason_code", ""),
-        reason=form.cleaned_data.get("reason", "").replace("\r\n", "\n"),
-        stop_at_failure=form.cleaned_data.get("stop", False),
+        reason_code=sent.get("reason_code", ""),
+        reason=note,
+        stop_at_failure=sent.get("stop", False),
         marks=form.marks,
         by="page",
     )

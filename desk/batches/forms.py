@@ -57,6 +57,7 @@ class BatchForm(forms.Form):
     digest = TextField(max_length=80, required=False)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = TextField(max_length=2000, required=False)
+    ready = TextField(max_length=16, required=False)  # the key of a ready text
     stop = forms.BooleanField(required=False)
     split = TextField(max_length=20, required=False)
 

@@ -15,6 +15,8 @@ from policies.documents import ToolDefinition
 from policies.models import Person
 from policies.staffing import Shortage
 from reviews import permissions
+from reviews.administration import queue_presets
+from reviews.administration.queue_presets import OfferedPreset
 from reviews.batches import membership
 from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
@@ -67,6 +69,11 @@ class LoadedBatch:
     def over(self) -> bool:
         """Whether it was decided, or too few members are left."""
         return not self.waits or len(self.members) < MIN_MEMBERS
+
+    @cached_property
+    def preset(self) -> OfferedPreset:
+        """What the panels offer in the batch's queue. No query."""
+        return queue_presets.read_preset(self.batch.queue)
 
     @cached_property
     def why_not(self) -> str:

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journal.errors import DomainError
-from reviews.administration import queue_presets
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.effects.wording import format_delay
 
+from ..components import ready_texts
 from ..components.choice import VERDICT_WORDINGS
 from ..components.formatting import SelectOption, list_reason_options
 from .forms import BatchButton, BatchForm
 from .links import format_request_count
 from .selection import TickedRows
+
+NOTE_HINT = "the same for each item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class BatchPanel:
     reason_required: bool
     reason_error: str
     note: str
+    note_hint: str
+    ready: Sequence[SelectOption]
     stop: bool
     problem: str
     commit: str
@@ -57,8 +61,9 @@ def build_panel(
     marked = ticked.loaded.members[0].version.requires_reason
     required = VERDICT_SPECS[verdict].needs_reason or marked
     chosen = form.cleaned_data.get("reason_code", "")
-    preset = queue_presets.read_preset(ticked.loaded.batch.queue)
+    preset = ticked.loaded.preset
     reasons = list_reason_options(verdict, chosen, preset) if required else []
+    chosen_text = form.cleaned_data.get("ready", "")
     own = form.data.get("verdict", verdict) == verdict  # typed for this verdict
     return BatchPanel(
         name=verdict.value,
@@ -69,6 +74,8 @@ def build_panel(
         reason_required=required,
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=str(form.cleaned_data.get("reason", "")) if own else "",
+        note_hint=NOTE_HINT,
+        ready=ready_texts.list_ready_texts(preset, chosen_text if own else ""),
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
         problem=_describe_problem(error)
         if error and not (code == "reason" and reasons)

@@ -19,13 +19,13 @@ from reviews.batches import follow_up
 from reviews.choices import Verdict
 from reviews.effects.wording import format_people
 
-from ..components import frame, htmx
+from ..components import frame, htmx, ready_texts
 from ..components.frame import require_person
 from . import commit, lists
 from .forms import BatchButton, BatchForm
 from .load import LoadedBatch
 from .page import BatchPage, build_page
-from .panel import build_panel
+from .panel import NOTE_HINT, build_panel
 from .responses import (
     RESULT,
     TEMPLATE,
@@ -50,7 +50,24 @@ def batch_decide(request: HttpRequest, pk: str) -> HttpResponse:
     loaded, form = load_requested_batch(request, pk), BatchForm(request.POST)
     if loaded.over and form.do not in ALLOWED_WHEN_OVER:
         return redirect_to_batch(request, pk)
+    if "ready" in request.GET:
+        return _render_note(request, loaded, form)
     return HANDLERS[form.do](request, loaded, form)
+
+
+def _render_note(
+    request: HttpRequest, loaded: LoadedBatch, form: BatchForm
+) -> HttpResponse:
+    """The note of an open panel with the ready text that was just chosen."""
+    if loaded.why_not:
+        return HttpResponse(status=204)
+    sent = form.cleaned_data
+    note, key = sent.get("reason", ""), sent.get("ready", "")
+    note = ready_texts.insert_ready_text(loaded.preset, note, key)
+    ready = ready_texts.list_ready_texts(loaded.preset, "")
+    panel = {"note": note, "note_hint": NOTE_HINT, "ready": ready}
+    context = {"panel": panel, "note_url": request.path, "inserted": True}
+    return render(request, "desk/components/_note.html", context)
 
 
 def _update_selection(

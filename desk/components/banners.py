@@ -18,10 +18,10 @@ from policies.choices import Tier
 from policies.evaluation import Evaluation
 from policies.models import Person, PolicyVersion, Queue
 from reviews import permissions
-from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
+from reviews.choices import EVERY_QUEUE_VALUE, SCOPE_NOUNS, Scope
 from reviews.executions import rechecks
 from reviews.governance import ruling
-from reviews.models import ApprovalRequest, Incident, RequestVersion
+from reviews.models import IS_OPEN, ApprovalRequest, Incident, RequestVersion
 from reviews.roles import Permission
 
 from . import log_lines
@@ -42,7 +42,9 @@ SELECT clock_timestamp(),
   FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
   WHERE i.ended_at IS NULL), (
   SELECT jsonb_agg(jsonb_build_array(s.id, s.scope, s.key, s.mode, s.at, s.reason,
-      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''),
+      CASE WHEN p.id IS NOT NULL THEN jsonb_build_object(
+        'id', p.id, 'public_id', p.public_id, 'username', p.username,
+        'first_name', p.first_name, 'last_name', p.last_name) END,
       (SELECT jsonb_agg(DISTINCT t.queue_id) FROM policies_tool AS t
        WHERE s.scope = 'tool' AND t.name = s.key))
     ORDER BY s.at DESC)
@@ -74,7 +76,7 @@ class SwitchBanner:
     mode: str
     at: datetime
     reason: str
-    by: str
+    by: Person | str
     queues: frozenset[int] = frozenset()  # those of a tool
 
     @property
@@ -146,12 +148,12 @@ def _build_switch_banner(
     mode: str,
     at: str,
     reason: str,
-    by: str,
+    by: dict[str, Any] | None,
     queues: list[int] | None,
 ) -> SwitchBanner:
-    moment, by = datetime.fromisoformat(at), by or "Someone"
+    moment, who = datetime.fromisoformat(at), Person(**by) if by else "Someone"
     return SwitchBanner(
-        pk, scope, key, mode, moment, reason, by, frozenset(queues or ())
+        pk, scope, key, mode, moment, reason, who, frozenset(queues or ())
     )
 
 
@@ -163,11 +165,11 @@ class IncidentLine:
     id: int
     where: str
     at: datetime
-    by: str
+    by: Person | str
     reason: str
     requests: int
     ended_at: datetime | None
-    ended_by: str
+    ended_by: Person | str
 
     @property
     def lasted(self) -> timedelta | None:
@@ -228,31 +230,26 @@ def _filter_for_person(person: Person) -> Q:
 
 def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
     rows = list(rows)
-    ids = [
-        public_id
-        for row in rows
-        for public_id in (row.declared_by, row.ended_by)
-        if public_id
-    ]
-    names = log_lines.load_names(ids) if ids else {}
+    ids = [who for row in rows for who in (row.declared_by, row.ended_by)]
+    people = log_lines.load_people(ids)
     counts = _count_open_by_queue() if any(row.ended_at is None for row in rows) else {}
     return [
         IncidentLine(
             id=row.pk,
             where=row.queue.title if row.queue else EVERY_QUEUE_TITLE,
             at=row.at,
-            by=names.get(row.declared_by, "Someone"),
+            by=people.get(row.declared_by, "Someone"),
             reason=row.reason,
             requests=_count_frozen_requests(counts, row),
             ended_at=row.ended_at,
-            ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
+            ended_by=people.get(row.ended_by, "Someone") if row.ended_by else "",
         )
         for row in rows
     ]
 
 
 def _count_open_by_queue() -> dict[int, int]:
-    requests = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    requests = ApprovalRequest.objects.filter(IS_OPEN).order_by()
     return dict(requests.values_list("queue").annotate(n=Count("pk")))
 
 

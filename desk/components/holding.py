@@ -27,7 +27,7 @@ class HoldStatus:
     """A hold as a page shows it; a lapsed hold counts as none."""
 
     own: bool = False
-    by: str = ""  # somebody else's name
+    by: Person | str = ""  # somebody else, or a hidden name
     since: datetime | None = None
     until: datetime | None = None
     token: str = ""  # only of one's own hold
@@ -70,7 +70,7 @@ def build_hold_status(
             declined_by=str(hold.declined_by or ""),
         )
     return HoldStatus(
-        by=HIDDEN_NAME if _is_own_run(person, request) else str(hold.holder),
+        by=HIDDEN_NAME if _is_own_run(person, request) else hold.holder or "",
         since=hold.taken_at,
         until=hold.until,
         asked=person.public_id in hold.asked_by,

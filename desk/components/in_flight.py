@@ -12,9 +12,9 @@ from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 
 from policies.models import Person
-from reviews.choices import IN_FLIGHT, IN_FLIGHT_SQL, OPEN, ExecutionStatus, Scope
+from reviews.choices import IN_FLIGHT, IN_FLIGHT_SQL, ExecutionStatus, Scope
 from reviews.effects import describe
-from reviews.models import ApprovalRequest, Execution
+from reviews.models import IS_OPEN, ApprovalRequest, Execution
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import scope as stop_work
 
@@ -181,7 +181,7 @@ def count_waiting(scope: Scope, key: str, me: str = "") -> int:
     the canary of the person with the public id `me`."""
     requests = ApprovalRequest.with_canaries.filter(
         stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
-        status__in=OPEN,
+        IS_OPEN,
         canary_for__in=["", me],
     )
     return requests.order_by()[: MOST_COUNTED + 1].count()

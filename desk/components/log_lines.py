@@ -38,6 +38,7 @@ from .log_sentences import (
     find_answer_code,
     find_other_person,
     format_actor,
+    link_agent,
     list_flags,
 )
 
@@ -146,10 +147,24 @@ def find_masked_requests(person: Person, rows: Iterable[LogRecord]) -> set[str]:
     return set(requests.filter(owned | Q(status__in=OPEN)).values_list("pk", flat=True))
 
 
-def load_names(public_ids: Iterable[str]) -> dict[str, str]:
-    """Names by public id; the log itself never stores names."""
-    people = Person.objects.filter(public_id__in=set(public_ids))
-    return {person.public_id: str(person) for person in people}
+def load_people(public_ids: Iterable[str]) -> dict[str, Person]:
+    """People by public id; the log itself never stores names."""
+    wanted = set(public_ids) - {""}
+    return Person.objects.in_bulk(wanted, field_name="public_id") if wanted else {}
+
+
+def load_names(reader: Person, public_ids: Iterable[str]) -> dict[str, WordingPart]:
+    """Names by public id, each with a link for a reader who may open the page of a
+    person."""
+    links = permissions.has_permission(reader, Permission.SEE_PEOPLE)
+    return {
+        public_id: WordingPart(
+            str(person),
+            True,
+            reverse("reviews:person", args=[public_id]) if links else "",
+        )
+        for public_id, person in load_people(public_ids).items()
+    }
 
 
 MOST_HISTORY = 100
@@ -234,7 +249,7 @@ def _find_claimant(line: HistoryLine) -> str:
 class _LineContext:
     """What the lines need beside their records, each loaded once for all."""
 
-    names: Mapping[str, str]
+    names: Mapping[str, WordingPart]
     revisions: Mapping[tuple[str, int], Revision]
     masked: set[str]
     took: Mapping[tuple[str, int, str], int | None]
@@ -251,7 +266,7 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
         for row in rows
     }
     around = _LineContext(
-        names=load_names(_list_named_people(rows, leaves)),
+        names=load_names(person, _list_named_people(rows, leaves)),
         revisions=_load_revisions(leaves.values()),
         masked=find_masked_requests(person, rows),
         took={key: decision.took_ms for key, decision in decisions.items()},
@@ -272,7 +287,7 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
     rows = list(select_request_records(person, request)[:MOST_HISTORY])
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     endings = _list_endings(person, rows, leaves, _load_decisions(rows))
-    names = load_names(_list_named_people(rows, leaves))
+    names = load_names(person, _list_named_people(rows, leaves))
     hides = hides_names(person, request)
     history: list[HistoryLine] = []
     for row in rows:
@@ -307,9 +322,9 @@ def is_party(person: Person, row: LogRecord, leaf: Mapping[str, Any]) -> bool:
 
 
 def _format_other(
-    leaf: Mapping[str, Any], names: Mapping[str, str], *, hide: bool
-) -> str:
-    known = "" if hide else names.get(find_other_person(leaf), "")
+    leaf: Mapping[str, Any], names: Mapping[str, WordingPart], *, hide: bool
+) -> WordingPart:
+    known = None if hide else names.get(find_other_person(leaf))
     return known or HIDDEN_COLLEAGUE
 
 
@@ -319,7 +334,7 @@ def _build_disguised_lines(
     """What the history of an open canary says in place of its first record: the same
     as that of any request."""
     for kind in ("proposal.submitted", "request.opened"):
-        wording = build_wording(SENTENCES[kind], who=request.agent)
+        wording = build_wording(SENTENCES[kind], who=link_agent(request.agent))
         yield HistoryLine(row.at, wording)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.urls import reverse
+
 from journal.models import LogRecord
 from reviews.administration.provisioning_tokens import PROVIDER
-from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, StopMode, Verdict
+from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, Scope, StopMode, Verdict
 from reviews.effects.wording import WordingPart, build_wording
 
 HIDDEN_NAME = "A reviewer"
@@ -102,8 +104,8 @@ SENTENCES = {
     "incident.declared": "{who} declared an incident; deadlines are paused",
     "incident.held": "Paused deadlines were moved",
     "incident.ended": "{who} ended an incident; deadlines run again",
-    "on_call.planned": "{who} put a person on call for {queue}",
-    "on_call.ended": "{who} ended a shift of {queue}",
+    "on_call.planned": "{who} put {other} on call for {queue}",
+    "on_call.ended": "{who} ended the shift of {other} in {queue}",
     "drill.started": "{who} started a notification drill in {queue}",
     "drill.seen": "{who} saw the message of a notification drill",
     "policy.saved": "{who} saved policy version {version}",
@@ -112,23 +114,23 @@ SENTENCES = {
     "policy.retired": "Policy version {version} was retired",
     "thread.started": "{who} started a run",
     "thread.finished": "{who} finished the run",
-    "agent.registered": "{who} registered an agent",
-    "agent.tools_changed": "{who} changed an agent's allowed tools",
-    "agent.changed": "{who} changed an agent's tools, limits or owner",
-    "agent.change_proposed": "{who} asked for looser settings of an agent",
-    "agent.change_confirmed": "{who} confirmed looser settings of an agent",
-    "agent.change_refused": "{who} refused looser settings of an agent",
-    "agent.change_withdrawn": "{who} withdrew looser settings of an agent",
-    "agent.change_lapsed": "Looser settings of an agent got no answer",
-    "agent.change_void": "{who} changed an agent: looser settings that waited are void",
-    "agent.released": "{who} recorded a new version of an agent",
-    "agent.key_issued": "{who} issued an agent key",
-    "agent.key_revoked": "{who} revoked an agent key",
-    "endpoint.registered": "{who} registered a webhook endpoint",
-    "endpoint.secret_renewed": "{who} renewed the secret of a webhook endpoint",
-    "endpoint.tested": "{who} sent a test event to a webhook endpoint",
-    "endpoint.switched_off": "{who} disabled a webhook endpoint",
-    "endpoint.switched_on": "{who} enabled a webhook endpoint",
+    "agent.registered": "{who} registered the agent {agent}",
+    "agent.tools_changed": "{who} changed the allowed tools of {agent}",
+    "agent.changed": "{who} changed the tools, limits or owner of {agent}",
+    "agent.change_proposed": "{who} asked for looser settings of {agent}",
+    "agent.change_confirmed": "{who} confirmed looser settings of {agent}",
+    "agent.change_refused": "{who} refused looser settings of {agent}",
+    "agent.change_withdrawn": "{who} withdrew looser settings of {agent}",
+    "agent.change_lapsed": "Looser settings of {agent} got no answer",
+    "agent.change_void": "{who} changed {agent}: looser settings that waited are void",
+    "agent.released": "{who} recorded a new version of {agent}",
+    "agent.key_issued": "{who} issued a key of {agent}",
+    "agent.key_revoked": "{who} revoked a key of {agent}",
+    "endpoint.registered": "{who} registered a webhook endpoint of {agent}",
+    "endpoint.secret_renewed": "{who} renewed a webhook secret of {agent}",
+    "endpoint.tested": "{who} sent a test event to a webhook endpoint of {agent}",
+    "endpoint.switched_off": "{who} disabled a webhook endpoint of {agent}",
+    "endpoint.switched_on": "{who} enabled a webhook endpoint of {agent}",
     "delivery.promised": "Webhook delivery queued",
     "delivery.delivered": "Webhook delivered",
     "delivery.taken": "Webhook delivery ended; the agent already has the outcome",
@@ -137,15 +139,15 @@ SENTENCES = {
     "delivery.again": "{who} requested another webhook delivery",
     "outcome.acknowledged": "{who} acknowledged the outcome",
     "value.revealed": "{who} revealed a hidden value or a file",
-    "person.added": "{who} added a person",
-    "person.changed": "{who} changed a person's {fields}",
-    "authority.proposed": "{who} proposed what a person may do",
-    "authority.confirmed": "{who} confirmed what a person may do",
-    "authority.refused": "{who} refused a change of what a person may do",
-    "authority.withdrawn": "{who} withdrew a change of what a person may do",
-    "authority.lapsed": "A change of what a person may do got no answer",
+    "person.added": "{who} added {other}",
+    "person.changed": "{who} changed {fields} of {other}",
+    "authority.proposed": "{who} proposed what {other} may do",
+    "authority.confirmed": "{who} confirmed what {other} may do",
+    "authority.refused": "{who} refused a change of what {other} may do",
+    "authority.withdrawn": "{who} withdrew a change of what {other} may do",
+    "authority.lapsed": "A change of what {other} may do got no answer",
     "person.password_chosen": "{who} chose a password",
-    "person.password_set": "{who} set a new password for a person",
+    "person.password_set": "{who} set a new password for {other}",
     "person.factor_added": "{who} added an authenticator app",
     "person.factor_removed": "{who} removed a second factor",
     "person.passkey_added": "{who} added a passkey",
@@ -153,22 +155,22 @@ SENTENCES = {
     "person.passkey_refused": "A passkey was refused, because it may be a copy",
     "person.recovery_codes_renewed": "{who} made new recovery codes",
     "person.recovery_code_used": "{who} used a recovery code",
-    "person.sessions_ended": "{who} ended {count} sessions of a person",
-    "person.federated": "A person signed in through the identity provider first",
-    "person.unfederated": "{who} unlinked a person from the identity provider",
-    "person.deactivated": "{who} deactivated a person",
-    "person.reactivated": "{who} reactivated a person",
+    "person.sessions_ended": "{who} ended {count} sessions of {other}",
+    "person.federated": "{other} signed in through the identity provider first",
+    "person.unfederated": "{who} unlinked {other} from the identity provider",
+    "person.deactivated": "{who} deactivated {other}",
+    "person.reactivated": "{who} reactivated {other}",
     "provisioning.token_made": "{who} made a token for the identity provider",
     "provisioning.token_confirmed": "{who} confirmed a token of the identity provider",
     "provisioning.token_revoked": "{who} ended a token of the identity provider",
     "provisioning.group_added": "{who} added a group",
     "provisioning.group_changed": "{who} changed a group",
     "provisioning.group_removed": "{who} deleted a group",
-    "person.admitted": "{who} admitted a person to {queue}",
-    "person.dismissed": "{who} removed a person from {queue}",
+    "person.admitted": "{who} admitted {other} to {queue}",
+    "person.dismissed": "{who} removed {other} from {queue}",
     "queue.preset_changed": "{who} changed what the decision panel offers in {queue}",
-    "substitution.began": "{who} handed queues to a substitute",
-    "substitution.ended": "{who} ended a substitution",
+    "substitution.began": "{who} handed queues to {other}",
+    "substitution.ended": "{who} ended a substitution by {other}",
     "person.token_minted": "{who} created an API token",
     "person.token_revoked": "{who} revoked an API token",
     "batch.formed": "Similar requests grouped into a batch",
@@ -183,7 +185,7 @@ SENTENCES = {
     "request.joined": "{who} proposed the same action again while this was open",
     "request.returned": "{who} returned the request with guidance",
     "request.moved": "{who} moved the request from {source} to {queue}",
-    "request.assigned": "{who} assigned the request",
+    "request.assigned": "{who} assigned the request to {other}",
     "request.asked": "{who} asked a question",
     "request.answered": "{who} answered a question",
     "request.sent_back": "{who} sent the request back to the agent for revision",
@@ -208,6 +210,13 @@ REMOVED_TEXTS = {"arguments": "actions", "questions": "questions of agents"}
 REMOVED_TEXTS |= {name: name for name in ("messages", "notes")}
 # Where these records name another person than their actor, by public id.
 OTHER_PERSON = {
+    kind: "person"
+    for kind, sentence in SENTENCES.items()
+    if "{other}" in sentence and kind.startswith(("person.", "authority.", "on_call."))
+} | {
+    "substitution.began": "substitute",
+    "substitution.ended": "substitute",
+    "request.assigned": "to",
     "hold.lapsed": "holder",
     "hold.broken": "holder",
     "hold.offered": "to",
@@ -215,29 +224,44 @@ OTHER_PERSON = {
     "hold.declined": "from",
     "hold.handed_over": "from",
 }
-HIDDEN_COLLEAGUE = "a colleague"
+HIDDEN_COLLEAGUE = WordingPart("a colleague", True)
 # In these records the code may come from the tool or the agent.
 FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unknown"}
 
 
-def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
+def link_agent(slug: str) -> WordingPart:
+    """An agent's name in a sentence, for a reader who may see its records."""
+    return WordingPart(slug, True, reverse("agents:agent", args=[slug]))
+
+
+def format_actor(
+    row: LogRecord, names: Mapping[str, WordingPart], *, hide: bool
+) -> WordingPart:
     """The actor's name: a person's (hidden on request), an agent's, the identity
     provider's, or Counterseal."""
     if row.actor_kind == "system" and row.actor_id.startswith(PROVIDER):
-        return "The identity provider"
+        return WordingPart("The identity provider", True)
     if row.actor_kind == "person":
-        return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
-    return row.actor_id if row.actor_kind == "agent" else "Counterseal"
+        known = None if hide else names.get(row.actor_id)
+        return known or WordingPart(HIDDEN_NAME if hide else "Someone", True)
+    if row.actor_kind == "agent":
+        return link_agent(row.actor_id)
+    return WordingPart("Counterseal", True)
 
 
 def find_other_person(leaf: Mapping[str, Any]) -> str:
     """The public id of the other person in a record about two; empty without one."""
-    member = OTHER_PERSON.get(leaf["kind"], "")
-    return str((leaf["data"] or {}).get(member) or "")
+    data = leaf["data"] or {}
+    if data.get("scope") == Scope.REVIEWER:
+        return str(data.get("key") or "")
+    return str(data.get(OTHER_PERSON.get(leaf["kind"], "")) or "")
 
 
 def describe_record(
-    row: LogRecord, leaf: Mapping[str, Any], actor: str, other: str = HIDDEN_COLLEAGUE
+    row: LogRecord,
+    leaf: Mapping[str, Any],
+    actor: WordingPart,
+    other: WordingPart = HIDDEN_COLLEAGUE,
 ) -> tuple[WordingPart, ...]:
     """What a record says happened, as the parts of a sentence. `other` is the name of
     the other person in it, where the reader may see it."""
@@ -263,8 +287,9 @@ def describe_record(
         pattern,
         who=actor,
         other=other,
+        agent=link_agent(row.agent) if row.agent else "an agent",
         scope=_format_scope(data.get("scope")),
-        key=str(data.get("key", "")),
+        key=_link_target(data, other),
         queue=str(data.get("queue", "")),
         source=str(data.get("from", "")),
         count=str(data.get("count", "")),
@@ -273,6 +298,18 @@ def describe_record(
         fields=" and ".join(str(data.get("fields", "")).split()),
         because=" and ".join(map(str, data.get("because", []))),
     )
+
+
+def _link_target(data: Mapping[str, Any], reviewer: WordingPart) -> WordingPart:
+    """What a stop is over, with a link where it is a person or an agent."""
+    key = str(data.get("key", ""))
+    match data.get("scope"):
+        case Scope.REVIEWER:
+            return reviewer
+        case Scope.AGENT:
+            return link_agent(key)
+        case _:
+            return WordingPart(key, True)
 
 
 def _format_scope(scope: object) -> str:

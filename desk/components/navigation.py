@@ -158,6 +158,12 @@ GROUPS: tuple[tuple[str, tuple[Destination, ...]], ...] = (
                 words="rules versions drafts",
             ),
             Destination(
+                "Channels",
+                "channels",
+                needs=Permission.SEE_HEALTH,
+                words="notifications messages mail slack chat push sms webhook",
+            ),
+            Destination(
                 "Health",
                 "health",
                 needs=Permission.SEE_HEALTH,

@@ -12,7 +12,14 @@ from policies.models import Person
 
 SIGN_IN = "sign-in"
 # The proof itself is no part of what it is for, and the token changes with each page.
-_LEFT_OUT = {"csrfmiddlewaretoken", "password", "one_time_code", "passkey", "at"}
+_LEFT_OUT = {
+    "csrfmiddlewaretoken",
+    "password",
+    "one_time_code",
+    "code",
+    "passkey",
+    "at",
+}
 
 
 def name_second_factor(person: Person) -> str:
@@ -25,11 +32,16 @@ def name_form(person: Person, path: str, sent: QueryDict) -> str:
     every field as it is sent."""
     fields = [
         (name, [value.replace("\r\n", "\n") for value in values])
-        for name, values in sorted(sent.lists())
-        if name not in _LEFT_OUT
+        for name, values in sorted(list_fields(sent))
     ]
     text = json.dumps([person.public_id, path, fields])
     return f"form {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def list_fields(sent: QueryDict) -> list[tuple[str, list[str]]]:
+    """The fields of a form with their values, in the order of the page, without any
+    proof of who sends it."""
+    return [(name, values) for name, values in sent.lists() if name not in _LEFT_OUT]
 
 
 def name_own_form(http: HttpRequest, person: Person) -> str:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.contrib.auth import login
-from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,19 +15,14 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from journal import clock
 from journal.errors import NotPermitted
-from policies import passkeys, second_factors, sign_ins
-from policies.choices import StepUpMethod
+from policies import passkeys, second_factors
 from policies.models import Person
-from reviews.decisions import submission
-from reviews.decisions.submission import StepUpProof
 
 from . import passkey_purposes
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-FACTOR_WITHIN = FRESH_FOR = timedelta(minutes=10)
-_WAITING, _FRESH = "signing_in", "fresh_sign_in"  # in the session
-_AWAITED = "awaited_provider_proof"  # in the session: the digest of its scope
-VERDICT_SALT, VERDICT_AGE = "desk.provider-proof", timedelta(hours=12)
+FACTOR_WITHIN = timedelta(minutes=10)
+_WAITING = "signing_in"  # in the session
 
 
 def sign_person_in(
@@ -82,52 +76,6 @@ def sign_passkey_in(request: HttpRequest, answer: str) -> Person:
         raise NotPermitted("Sign in at your identity provider.")
     login(request, person, backend=BACKEND)
     return person
-
-
-def build_verdict_token(person: Person, bound: str) -> str:
-    """A token for the verdict with this digest, which this person may want to confirm
-    by a fresh sign-in at the provider."""
-    return signing.dumps([person.public_id, bound], salt=VERDICT_SALT)
-
-
-def expect_provider_proof(request: HttpRequest, person: Person) -> None:
-    """Note for which verdict of this person a fresh sign-in at the provider is awaited:
-    the one that the address has a token of, if any."""
-    request.session.pop(_AWAITED, None)
-    try:
-        who, bound = signing.loads(
-            request.GET.get("verdict", ""), salt=VERDICT_SALT, max_age=VERDICT_AGE
-        )
-    except (signing.BadSignature, TypeError, ValueError):
-        return
-    if who == person.public_id:
-        request.session[_AWAITED] = bound
-
-
-def store_provider_proof(request: HttpRequest, person: Person, *, fresh: bool) -> bool:
-    """Keep the proof that the person signed in anew at the provider for a verdict.
-    Returns False where none is awaited. Raises NotPermitted where somebody else signed
-    in there, or the provider does not say that it was just now."""
-    bound = request.session.pop(_AWAITED, "")
-    if not bound or not request.user.is_authenticated:
-        return False
-    if request.user.pk != person.pk or not fresh:  # guard: provider-proof
-        raise NotPermitted("This does not confirm who you are. Nothing was decided.")
-    sign_ins.rotate_key(request)
-    proof = StepUpProof(StepUpMethod.PROVIDER, clock.now(), bound)
-    submission.store_proof(request.session, proof)
-    return True
-
-
-def record_fresh_sign_in(request: HttpRequest) -> None:
-    """Note that the person proved anew, at the identity provider, who they are."""
-    request.session[_FRESH] = clock.now().isoformat()
-
-
-def is_fresh_sign_in(request: HttpRequest) -> bool:
-    """Whether they did within the last ten minutes, in this session."""
-    at = request.session.get(_FRESH, "")
-    return bool(at) and clock.now() < datetime.fromisoformat(at) + FRESH_FOR
 
 
 def read_onward(request: HttpRequest) -> str:

@@ -50,6 +50,7 @@ class StateLabel:
     until: datetime | None = None
     until_words: str = ""
     left: timedelta | None = None
+    who: Person | str = ""  # the person in `word`
 
     @property
     def until_said(self) -> str:
@@ -83,12 +84,12 @@ def build_request_state(
     now: datetime,
     since: datetime | None = None,
     held: HoldStatus | None = None,
-    by: str = "",
+    by: Person | str = "",
     behind: bool = False,
 ) -> StateLabel:
     """The state of a request; once it is authorized, that of its execution.
 
-    `since` is when the version was sealed, `by` the name of the person who rejected it,
+    `since` is when the version was sealed, `by` the person who rejected it,
     `held` the hold on it. `behind`: it waits for other members of its batch.
     """
     if request.status == RequestStatus.PENDING:
@@ -123,10 +124,11 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
         )
     if held.offered:
         words = f"{held.by} offers this to you"
-        return _move_word_to_note(state, StateLabel("held", words, quarters=2))
+        holds = StateLabel("held", words, quarters=2, who=held.by)
+        return _move_word_to_note(state, holds)
     words = f"Claimed by {held.by} since {format_time(held.since)}"
     return _move_word_to_note(
-        state, StateLabel("held", words, quarters=2, at=held.since)
+        state, StateLabel("held", words, quarters=2, at=held.since, who=held.by)
     )
 
 
@@ -180,7 +182,7 @@ def _build_expired_state(request: ApprovalRequest) -> StateLabel:
     return StateLabel("expired", words, icon="void", at=at)
 
 
-def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
+def _build_ended_state(request: ApprovalRequest, by: Person | str) -> StateLabel:
     at = request.settled_at
     if request.canary:
         words = "That was a canary, a planted test. Nothing was executed."
@@ -190,7 +192,7 @@ def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     spec = REQUEST_SPECS[request.status]
     who = f"by {by}" if by else spec.by
     parts = filter(None, (spec.label, who, format_time(at) if at else ""))
-    return StateLabel(request.status, " ".join(parts), icon=spec.icon, at=at)
+    return StateLabel(request.status, " ".join(parts), icon=spec.icon, at=at, who=by)
 
 
 def _is_delayed(execution: Execution) -> bool:

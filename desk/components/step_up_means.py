@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from policies import passkeys, second_factors
-from policies.choices import StepUpMethod
+from policies.choices import StepUpMethod, describe_methods
 from policies.models import FederatedIdentity, Person
-from reviews.administration import single_sign_on
+from policies.step_up import is_provider_offered
 from reviews.decisions import case
 from reviews.models import RequestVersion
 
@@ -26,6 +26,12 @@ class StepUpMeans:
         ""  # its name, where the person has no password but an account there
     )
     wanted: str = ""
+
+    @property
+    def has_none(self) -> bool:
+        """Whether the person has no password, and the identity provider in its
+        place."""
+        return bool(self.provider) and not self.password
 
     @property
     def needs_password(self) -> bool:
@@ -46,14 +52,14 @@ def list_step_up_means(
         app=StepUpMethod.TOTP in methods
         and second_factors.find_device(person) is not None,
         passkey=StepUpMethod.PASSKEY in methods and passkey,
-        provider=_find_provider(person) if StepUpMethod.PROVIDER in methods else "",
-        wanted=case.describe_methods(methods) if some else "",
+        provider=find_provider(person) if StepUpMethod.PROVIDER in methods else "",
+        wanted=describe_methods(methods) if some else "",
     )
 
 
-def _find_provider(person: Person) -> str:
+def find_provider(person: Person) -> str:
     """The name of the identity provider that alone signs the person in, or ""."""
-    if person.has_usable_password() or not single_sign_on.is_offered():
+    if person.has_usable_password() or not is_provider_offered():
         return ""
     linked = FederatedIdentity.objects.filter(person=person).exists()
     return settings.COUNTERSEAL.oidc_label if linked else ""

@@ -33,17 +33,19 @@ class SwitchLine:
     target: str  # as the Stop page's choices name it
     subject: str
     paused: bool
-    by: str
+    by: Person | str
     at: datetime
     reason: str
     asked: bool  # a first person asked to lift it, and a second must confirm
-    asked_by: str
+    asked_by: Person | str
     asked_me: bool  # that first person is the reader
     everything: bool
     may_lift: bool
     running: int
     lifted_at: datetime | None
-    lifted_by: str
+    lifted_by: Person | str
+    reviewer: Person | None = None  # whose decisions are stopped
+    agent: str = ""
 
     @property
     def word(self) -> str:
@@ -100,7 +102,7 @@ def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBa
     over |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
     in_force = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-at")
     rows = filter_for_person(person, list(in_force))
-    names = _load_names(rows)
+    people = _load_people(rows)
     return [
         SwitchBanner(
             id=row.pk,
@@ -109,7 +111,7 @@ def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBa
             mode=row.mode,
             at=row.at,
             reason=row.reason,
-            by=_name_author(row, names),
+            by=_name_author(row, people),
         )
         for row in rows
     ]
@@ -118,12 +120,12 @@ def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBa
 def build_switch_lines(person: Person, stopped: Iterable[Stop]) -> list[SwitchLine]:
     """Stop rows as lines: one query for the names, one for what still runs."""
     rows = list(stopped)
-    names = _load_names(rows)
+    people = _load_people(rows)
     off = [_to_target(row) for row in rows if row.lifted_at is None]
     running = in_flight.count_running(off)
     lifts = permissions.has_permission(person, Permission.LIFT)
     return [
-        _build_switch_line(row, names, running.get(_to_target(row), 0), lifts, person)
+        _build_switch_line(row, people, running.get(_to_target(row), 0), lifts, person)
         for row in rows
     ]
 
@@ -132,42 +134,39 @@ def _to_target(row: Stop | SwitchBanner) -> ScopeTarget:
     return Scope(row.scope), row.key
 
 
-def _load_names(rows: list[Stop]) -> dict[str, str]:
-    wanted = [
-        public_id
-        for row in rows
-        for public_id in (row.by, row.lift_asked_by, row.lifted_by)
-        if public_id
-    ]
+def _load_people(rows: list[Stop]) -> dict[str, Person]:
+    wanted = [who for row in rows for who in (row.by, row.lift_asked_by, row.lifted_by)]
     wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
-    return log_lines.load_names(wanted) if wanted else {}
+    return log_lines.load_people(wanted)
 
 
 def _build_switch_line(
-    row: Stop, names: dict[str, str], running: int, lifts: bool, person: Person
+    row: Stop, people: dict[str, Person], running: int, lifts: bool, person: Person
 ) -> SwitchLine:
     open_ = row.lifted_at is None
     return SwitchLine(
         id=row.pk,
         target=f"{row.scope}:{row.key}",
-        subject=_describe_target(row, names),
+        subject=_describe_target(row, people),
         paused=row.mode == StopMode.PAUSED,
-        by=_name_author(row, names),
+        by=_name_author(row, people),
         at=row.at,
         reason=row.reason,
         asked=open_ and bool(row.lift_asked_by),
-        asked_by=names.get(row.lift_asked_by, "Someone") if row.lift_asked_by else "",
+        asked_by=people.get(row.lift_asked_by, "Someone") if row.lift_asked_by else "",
         asked_me=row.lift_asked_by == person.public_id,
         everything=row.scope == Scope.EVERYTHING,
         may_lift=open_ and lifts and _may_lift(person, row),
         running=running,
         lifted_at=row.lifted_at,
-        lifted_by=names.get(row.lifted_by, "Someone") if row.lifted_by else "",
+        lifted_by=people.get(row.lifted_by, "Someone") if row.lifted_by else "",
+        reviewer=people.get(row.key) if row.scope == Scope.REVIEWER else None,
+        agent=row.key if row.scope == Scope.AGENT else "",
     )
 
 
-def _name_author(row: Stop, names: dict[str, str]) -> str:
-    return "Counterseal" if row.by == stops.SYSTEM else names.get(row.by, "Someone")
+def _name_author(row: Stop, people: dict[str, Person]) -> Person | str:
+    return "Counterseal" if row.by == stops.SYSTEM else people.get(row.by, "Someone")
 
 
 def _may_lift(person: Person, row: Stop) -> bool:
@@ -178,9 +177,9 @@ def _may_lift(person: Person, row: Stop) -> bool:
     return not own or solo.is_solo()
 
 
-def _describe_target(row: Stop, names: dict[str, str]) -> str:
+def _describe_target(row: Stop, people: dict[str, Person]) -> str:
     if row.scope == Scope.REVIEWER:
-        return f"Decisions of {names.get(row.key, row.key)}"
+        return f"Decisions of {people.get(row.key, row.key)}"
     return f"{SCOPE_NOUNS[Scope(row.scope)]} {row.key}".rstrip()
 
 

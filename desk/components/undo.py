@@ -55,7 +55,7 @@ class UndoStatus:
 class ReversedEffect:
     effect: tuple[SentencePart, ...]
     url: str
-    by: str
+    by: Person | str
     at: datetime
 
 
@@ -176,7 +176,7 @@ def _build_reversed_effect(row: Reversal, who: Person | None) -> ReversedEffect:
     return ReversedEffect(
         effect=describe.build_effect_sentence(row.execution.grant.revision),
         url=_build_proposal_url(row.execution.proposal),
-        by=str(who) if who else "Someone",
+        by=who or "Someone",
         at=row.at,
     )
 

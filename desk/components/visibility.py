@@ -90,8 +90,13 @@ def awaits_second_review(person: Person, request: ApprovalRequest) -> bool:
 def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
     """Proposals by the same rule; one without a request belongs to its tool's queue. Of
     canaries only those that the person may still decide."""
-    own = Q(request__canary_for=person.public_id, request__status=RequestStatus.PENDING)
-    proposals = Proposal.with_canaries.filter(Q(canary=False) | own)
+    own = ApprovalRequest.with_canaries.filter(
+        canary=True, canary_for=person.public_id, status=RequestStatus.PENDING
+    )
+    # No join: it would read the request of every proposal.
+    proposals = Proposal.with_canaries.filter(
+        Q(canary=False) | Q(pk__in=own.values("proposal"))
+    )
     blind = select_unanswered_reviews(person)
     proposals = proposals.exclude(pk__in=blind.values("decision__request__proposal"))
     if permissions.has_permission(person, Permission.SEE_ALL):

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection
 from django.utils.dateparse import parse_datetime
 
-from journal import clock
+from journal import clock, notify
 from policies.models import Person
 from reviews import permissions
 from reviews.stops import stops
@@ -39,6 +39,7 @@ class Viewer:
     """
 
     person: int
+    caller: str  # as the subject of changes to what the person may do
     standing: str
     since: datetime | None = None
     about: Mapping[str, str] = field(default_factory=dict)  # subject -> request id
@@ -80,7 +81,11 @@ def build_viewer(
         for pk, proposal in visible.values_list("pk", "proposal_id"):
             seen |= {pk: pk, proposal: pk}
     return Viewer(
-        person.pk, compute_standing(person), parse_moment(query.get("since", "")), seen
+        person.pk,
+        notify.name_caller("person", person.public_id),
+        compute_standing(person),
+        parse_moment(query.get("since", "")),
+        seen,
     )
 
 

@@ -30,7 +30,7 @@ class NoticeLine:
     """One message, to a person or a place."""
 
     notice: Notice
-    reader: str
+    reader: Person | str
     channel: str
     what: str
     dropped: str
@@ -63,7 +63,7 @@ def _build_line(row: Notice) -> NoticeLine:
     known = registry.load_channels().get(row.channel)
     return NoticeLine(
         notice=row,
-        reader=str(row.person) if row.person else row.target or "the default place",
+        reader=row.person or row.target or "the default place",
         channel=known.title if known else row.channel,
         what=NOTICE_TITLES.get(row.kind, row.kind),
         dropped=_DROP_WORDS.get(row.let_go, row.let_go),

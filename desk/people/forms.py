@@ -20,6 +20,7 @@ from reviews.administration.second_person import LONGEST_TEXT
 
 from ..components import passkey_purposes
 from ..components.frame import require_person
+from ..components.fresh_sign_in import confirm_form
 from ..forms import CODE_LENGTH, TextField
 
 ROLE_LABELS = {
@@ -33,33 +34,39 @@ ROLE_LABELS = {
 
 class PasswordCheckedForm(forms.Form):
     """The password of whoever sends the form, a code of their authenticator app, or the
-    answer of a passkey for exactly this form."""
+    answer of a passkey for exactly this form. `fresh` asks for a fresh sign-in at the
+    identity provider in place of all of them."""
 
     password = forms.CharField(max_length=1024, strip=False, required=False)
     one_time_code = TextField(max_length=CODE_LENGTH, required=False)
+    fresh = forms.BooleanField(required=False)
     passkey = TextField(max_length=LONGEST_ANSWER, required=False)
 
     def clean_passkey(self) -> str:
         """The answer of a passkey; without any proof, mark a missing password."""
         answer: str = self.cleaned_data["passkey"]
-        typed = [self.cleaned_data.get(name) for name in ("password", "one_time_code")]
-        if not answer and not any(typed):
+        others = ("password", "one_time_code", "fresh")
+        if not answer and not any(self.cleaned_data.get(name) for name in others):
             self.add_error("password", "Enter your password.")
         return answer
 
-    @property
-    def proof(self) -> TypedProof:
-        """The proof of a valid form."""
-        sent = self.cleaned_data
-        return TypedProof(sent["password"], sent["one_time_code"], sent["passkey"])
+    def confirm(self, http: HttpRequest) -> None:
+        """Check the proof of whoever sent the valid form. Raises what
+        `confirm_identity` and `confirm_form` raise."""
+        sent, person = self.cleaned_data, require_person(http)
+        proof = TypedProof(sent["password"], sent["one_time_code"], sent["passkey"])
+        if sent["fresh"] and not any(proof):
+            confirm_form(http)
+            return
+        purpose = passkey_purposes.name_own_form(http, person)
+        confirm_identity(http, person, proof, purpose)
 
     def act(self, http: HttpRequest, operation: Callable[[], object]) -> bool:
         """Check the proof of whoever sent the valid form, then run the operation. A
-        refusal goes to the form; then it returns False."""
-        person = require_person(http)
-        purpose = passkey_purposes.name_own_form(http, person)
+        refusal goes to the form; then it returns False. Raises FormWaits where a fresh
+        sign-in is still to come."""
         try:
-            confirm_identity(http, person, self.proof, purpose)
+            self.confirm(http)
             operation()
         except DomainError as error:
             self.add_refusal(error)

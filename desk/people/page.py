@@ -21,7 +21,7 @@ from policies.models import (
     Queue,
     Substitution,
 )
-from policies.money import Money, format_money
+from policies.money import format_money
 from reviews import permissions
 from reviews.administration import authority, group_authority
 from reviews.choices import AuthorityKind, ChangeStatus
@@ -245,14 +245,9 @@ def _build_line(
 ) -> PersonLine:
     roles = permissions.roles_of(person)
     queues = permissions.queues_of(person)
-    minor = person.ceiling_minor
     decides = staffing.find_deciding_role(roles) is not None
     no_limit = "any amount" if decides else ""
-    ceiling = (
-        no_limit
-        if minor is None
-        else format_money(Money(minor, person.ceiling_currency))
-    )
+    ceiling = format_money(person.ceiling) if person.ceiling else no_limit
     state, mark = _describe_state(person, invited, linked)
     if provisioned and state == NO_PASSWORD:
         state, mark = "Provisioned", "wait"  # until they sign in through the provider

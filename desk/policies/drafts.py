@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from django import forms
 from django.http import HttpRequest
@@ -17,15 +18,15 @@ from journal.errors import (
     StaleVersion,
     build_field_error,
 )
-from policies import active, comparison, versions
+from policies import active, bands, comparison, method_covers, versions
 from policies.changes import PolicyChange
+from policies.documents import Document
 from policies.documents.source import write_source
+from policies.method_covers import MethodCover
 from policies.models import Person, PolicyVersion
 from policies.people import check_administrator
-from policies.step_up import confirm_identity
 from policies.versions import ShownVersions
 
-from ..components import passkey_purposes
 from ..people.forms import PasswordCheckedForm
 from . import undeclared
 from .editing import SourceLine, describe_refusal
@@ -59,6 +60,7 @@ class Activation:
     reason: str = ""
     callers: Sequence[Caller] = ()
     waiting: WaitingRows | None = None
+    covers: Sequence[CoverLine] = ()
     refusal_problem: str = ""
     refusal_reason: str = ""
 
@@ -66,6 +68,16 @@ class Activation:
     def groups(self) -> list[comparison.ChangeGroup]:
         """The changes by direction, what asks for less first."""
         return comparison.group_changes(self.changes)
+
+
+class CoverLine(NamedTuple):
+    """How many people of a queue have what the draft takes as a step-up, and who lacks
+    it."""
+
+    cover: MethodCover
+    queue: str
+    needs: str
+    lacking: Sequence[Person]
 
 
 class ActivationForm(PasswordCheckedForm):
@@ -82,8 +94,8 @@ class ActivationForm(PasswordCheckedForm):
 
 def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
     """Activate the draft that the form shows. Raises what `versions.activate_version`
-    raises, InvalidInput for a form without reason, password or what was shown, and
-    ReauthenticationRequired for a wrong password."""
+    raises, InvalidInput for a form without reason, password or what was shown, and what
+    the form's `confirm` raises."""
     check_administrator(person)
     if versions.is_own_draft(version, person):
         versions.activate_version(version_id=version.pk, by=person)  # refuses it
@@ -94,8 +106,7 @@ def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
         ]
         raise InvalidInput("Nothing was activated. Complete the form:", errors=errors)
     sent = form.cleaned_data
-    purpose = passkey_purposes.name_own_form(http, person)
-    confirm_identity(http, person, form.proof, purpose)
+    form.confirm(http)
     shown = ShownVersions(sent["digest"], sent["base"], sent["base_digest"])
     callers = undeclared.list_callers(person, version, http.POST.getlist("allow"))
     versions.activate_version(
@@ -132,7 +143,22 @@ def build_activation(
         reason=sent.get("reason", ""),
         callers=undeclared.list_callers(person, version, allowed if sent else None),
         waiting=build_waiting_rows(version),
+        covers=_list_covers(active.load_document(version)),
     )
+
+
+def _list_covers(document: Document) -> list[CoverLine]:
+    covers = method_covers.list_covers(document)
+    people = Person.objects.in_bulk({pk for cover in covers for pk in cover.lacking})
+    return [
+        CoverLine(
+            cover,
+            document.queues[cover.queue],
+            f"{bands.describe_steps(cover.steps)} with {cover.noun}",
+            sorted((people[pk] for pk in cover.lacking if pk in people), key=str),
+        )
+        for cover in covers
+    ]
 
 
 def add_refusal(

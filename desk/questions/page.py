@@ -43,7 +43,7 @@ class QuestionLine:
 
     question: Question
     asks: str
-    by: str
+    by: Person | str
     status: QuestionStatus
     clock: DeadlineClock | None
 
@@ -117,15 +117,15 @@ def _build_line(person: Person, question: Question, now: datetime) -> QuestionLi
     clock = build_clock(question.expires_at, since=question.asked_at, now=now)
     waits = status is QuestionStatus.OPEN
     asks = addressees.describe_addressee(question)
-    by = _format_name(person, question)
+    by = _name_settler(person, question)
     return QuestionLine(question, asks, by, status, clock if waits else None)
 
 
-def _format_name(person: Person, question: Question) -> str:
+def _name_settler(person: Person, question: Question) -> Person | str:
     """Who ended it. The owner of an agent does not learn who answered a queue's, as
     they never learn who decided."""
     if question.settled_by in {None, person}:
-        return str(question.settled_by or "")
+        return question.settled_by or ""
     owned = question.owner == person.public_id and question.queue is not None
     hides = owned and not permissions.never_decides(person)
-    return HIDDEN_NAME if hides else str(question.settled_by)
+    return HIDDEN_NAME if hides else question.settled_by

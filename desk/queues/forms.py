@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django import forms
 from django.forms import BoundField
 
-from journal.errors import DomainError
+from journal.errors import DomainError, StaleVersion
 from reviews.administration.queue_presets import (
     LONGEST_TEXT,
     MOST_TEXTS,
@@ -44,6 +44,8 @@ class PresetCell(NamedTuple):
 class PresetForm(SteppedUpForm):
     """A number for each reason of each verdict: where it stands in the panel, empty
     where it is not offered. And ready texts for the note."""
+
+    shown = TextField(max_length=400, required=False)  # what the page was drawn from
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -116,7 +118,10 @@ class PresetForm(SteppedUpForm):
         ]
 
     def add_refusal(self, refusal: DomainError) -> None:
-        """Show an error of a verdict at the first of its reasons."""
+        """Show an error of a verdict at the first of its reasons. What changed since
+        the page was drawn stands above the form."""
+        if isinstance(refusal, StaleVersion):
+            return
         for error in refusal.errors:
             name, message = error["path"], error["message"]
             part, _, verdict = name.partition(".")

@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from policies import active, staffing
+from policies import active, bands, method_covers, staffing
 from policies.choices import Role, Tier
 from policies.documents import Document, StepSpec
+from policies.method_covers import MethodCover
 from policies.models import Person, Queue
 from policies.staffing import Staff
 from reviews import permissions
@@ -25,13 +26,17 @@ TIER_WORDS = {Tier.APPROVE: "an approval", Tier.ESCALATE: "an escalation"}
 
 @dataclass(frozen=True, slots=True)
 class DemandLine:
-    """What a tier needs in one queue, for which tools, and whether it can be met."""
+    """What a tier needs in one queue, for which tools, and whether it can be met. With
+    `having`, only those count who have what the policy takes as a step-up; `lacking`
+    are the others."""
 
     tier: str
     needs: str
     tools: Sequence[str]
     lacks: str  # who is missing even when everybody may decide
     spare: bool  # whether it can still be met without any one person
+    having: str = ""  # how many of those who could decide
+    lacking: Sequence[Person] = ()
 
     @property
     def icon(self) -> str:
@@ -86,6 +91,7 @@ def build_queues_page(reader: Person) -> QueuesPage:
     policy = active.find_active_policy()
     document = active.load_document(policy) if policy else None
     demands = _group_demands(document) if document else {}
+    covers = method_covers.list_covers(document, staff) if document else []
     people = _load_people(staff.values())
     return QueuesPage(
         lines=[
@@ -95,8 +101,15 @@ def build_queues_page(reader: Person) -> QueuesPage:
                 supervisors=_sort_people(staff[queue.name].supervisors, people),
                 reviewers=_sort_people(staff[queue.name].reviewers, people),
                 demands=[
-                    _build_demand(tier, steps, tools, staff[queue.name])
-                    for (tier, steps), tools in demands.get(queue.name, {}).items()
+                    *(
+                        _build_demand(tier, steps, tools, staff[queue.name])
+                        for (tier, steps), tools in demands.get(queue.name, {}).items()
+                    ),
+                    *(
+                        _build_cover(cover, people)
+                        for cover in covers
+                        if cover.queue == queue.name
+                    ),
                 ],
             )
             for queue in Queue.objects.order_by("title")
@@ -113,7 +126,7 @@ def _group_demands(
 ) -> Mapping[str, Mapping[tuple[Tier, _Needs], list[str]]]:
     """The tools of each queue, by tier and by the people that it needs."""
     grouped: dict[str, dict[tuple[Tier, _Needs], list[str]]] = defaultdict(dict)
-    for tool, queue, tier, steps in staffing.list_demands(document):
+    for tool, queue, tier, steps, _ in staffing.list_demands(document):
         needs = tuple((step.role, step.required) for step in steps)
         grouped[queue].setdefault((tier, needs), []).append(tool)
     return grouped
@@ -123,20 +136,24 @@ def _build_demand(
     tier: Tier, needs: _Needs, tools: Sequence[str], staff: Staff
 ) -> DemandLine:
     steps = [StepSpec(role=role, required=required) for role, required in needs]
-    everybody = staff.supervisors | staff.reviewers
-    without = [
-        Staff(staff.supervisors - {person}, staff.reviewers - {person})
-        for person in everybody
-    ]
     return DemandLine(
         tier=TIER_WORDS[tier],
-        needs=" and ".join(
-            f"{required} {role.value}{'s' if required > 1 else ''}"
-            for role, required in needs
-        ),
+        needs=bands.describe_steps(steps),
         tools=sorted(tools),
         lacks=str(staff.lacks(steps) or ""),
-        spare=not any(fewer.lacks(steps) for fewer in without),
+        spare=staff.can_spare_one(steps),
+    )
+
+
+def _build_cover(cover: MethodCover, people: Mapping[int, Person]) -> DemandLine:
+    return DemandLine(
+        tier=TIER_WORDS[cover.tier],
+        needs=f"at {cover.level} {bands.describe_steps(cover.steps)} with {cover.noun}",
+        tools=cover.tools,
+        lacks=str(cover.shortage or ""),
+        spare=cover.having.can_spare_one(cover.steps),
+        having=cover.count,
+        lacking=_sort_people(cover.lacking, people),
     )
 
 

@@ -10,10 +10,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
+from journal import canonical
 from journal.errors import NotFound
 from policies.models import Queue
 from reviews import permissions
 from reviews.administration import past_staff, queue_presets
+from reviews.administration.queue_presets import OfferedPreset
 from reviews.roles import Permission
 
 from ..components import frame
@@ -58,19 +60,33 @@ def queue_preset(request: HttpRequest, name: str) -> HttpResponse:
                 texts=form.texts,
                 reason=form.cleaned_data["reason"],
                 by=by,
+                shown=form.cleaned_data["shown"],
             ),
         ):
             messages.success(request, "Changed. Panels opened from now on offer this.")
             return redirect("reviews:queue_preset", name)
+        preset = queue_presets.read_preset(_load_queue(name))
     context = {
         "queue": queue,
         "form": form,
         "preset": preset,
+        "shown": canonical.format_shown(preset.parts),
+        "meanwhile": _list_changed_parts(form, preset),
         "may_manage": permissions.has_permission(by, Permission.MANAGE_PEOPLE),
     }
     status = 422 if form.is_bound else 200
     template = "desk/queues/queue_preset.html"
     return render(request, template, context, status=status)
+
+
+def _list_changed_parts(
+    form: PresetForm, preset: OfferedPreset
+) -> list[tuple[str, str]]:
+    """What another administrator changed since a refused form was drawn, as it is
+    now."""
+    shown, parts = str(form.data.get("shown", "")), preset.parts
+    changed = canonical.list_changed_parts(shown, parts) if shown else []
+    return [(name, ", ".join(parts[name]) or "none") for name in changed]
 
 
 def _load_queue(name: str) -> Queue:

@@ -19,11 +19,11 @@ from journal.models import Epoch, Promotion
 from policies import solo
 from policies.models import Person
 from reviews import permissions, recovery
-from reviews.choices import IN_FLIGHT, OPEN
-from reviews.models import ApprovalRequest, Execution
+from reviews.choices import IN_FLIGHT
+from reviews.models import IS_OPEN, ApprovalRequest, Execution
 from reviews.roles import Permission
 
-from ..components import htmx
+from ..components import htmx, log_lines
 from ..components.frame import require_person
 
 REASON_SENTENCES = {
@@ -52,8 +52,8 @@ class RestoreReview:
     """One restore with the two people who looked."""
 
     epoch: Epoch
-    first: str
-    second: str
+    first: Person | None
+    second: Person | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,20 @@ def build_restored_page(person: Person) -> RestoredPage:
     why, waiting = restore_epochs.find_halt_reason(), recovery.find_waiting_epoch()
     past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
     rows = [*([waiting] if waiting else []), *past[:20]]
-    names = _list_names(rows)
-    looked = {row.pk: _build_review(row, names) for row in rows}
+    people = log_lines.load_people(
+        who for row in rows for who in (row.asked_by, row.by)
+    )
+    looked = {
+        row.pk: RestoreReview(row, people.get(row.asked_by), people.get(row.by))
+        for row in rows
+    }
     return RestoredPage(
         why=_describe_reason(why, waiting),
         asks=waiting is not None or why != restore_epochs.DISK_ERROR,
         waiting=looked[waiting.pk] if waiting else None,
         seen=_read_last_seen_record(),
         here=restore_epochs.load_database_state(None).newest,
-        requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
+        requests=ApprovalRequest.objects.filter(IS_OPEN).count(),
         executions=_count_unfinished(),
         may=permissions.has_permission(person, Permission.LIFT),
         looked_first=waiting is not None
@@ -119,18 +124,6 @@ def _read_last_seen_record() -> int | None:
 
 def _count_unfinished() -> int:
     return Execution.objects.filter(status__in=IN_FLIGHT).count()
-
-
-def _list_names(rows: list[Epoch]) -> dict[str, str]:
-    ids = {who for row in rows for who in (row.asked_by, row.by) if who}
-    return {
-        person.public_id: str(person)
-        for person in Person.objects.filter(public_id__in=ids)
-    }
-
-
-def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
-    return RestoreReview(row, names.get(row.asked_by, ""), names.get(row.by, ""))
 
 
 LOOKED_MESSAGE = "Recorded. A second person must confirm as well."

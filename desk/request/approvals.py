@@ -3,11 +3,13 @@ approved. It names nobody while the request is open."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from policies.models import Person
 from policies.staffing import Shortage
-from reviews.effects.wording import format_names, format_people, format_required_people
+from reviews.effects.wording import format_people, format_required_people
 from reviews.governance import voters
 
 from ..components import banners
@@ -38,28 +40,27 @@ class ApprovalsRegion:
         return format_people(self.loaded.tally.required, "approval")
 
     @cached_property
-    def others(self) -> str:
+    def others(self) -> Sequence[Person | str]:
         """Who else could give a vote that counts. Only a number once somebody voted:
         names would reveal who has not."""
         loaded = self.loaded
         if not loaded.waiting:
-            return ""
+            return ()
         sealed, request = loaded.sealed, loaded.request
         remaining = voters.list_remaining_voters(
             loaded.deciders, request, sealed, loaded.votes
         )
-        names = [
-            str(voter.person)
-            for voter in remaining
-            if voter.id != loaded.person.public_id
+        people = [
+            voter.person for voter in remaining if voter.id != loaded.person.public_id
         ]
-        if not names:
-            return "Nobody" if loaded.why_not else "Nobody else"
+        if not people:
+            return ["Nobody" if loaded.why_not else "Nobody else"]
         known = sealed.carried or sealed.escalated_by or sealed.edited_by
         # Whose own run it is never learns who decides on it.
         if loaded.given or known or loaded.person.public_id in request.barred:
-            return format_people(len(names), "other person")
-        return format_names(names, most=MOST_NAMES)
+            return [format_people(len(people), "other person")]
+        more = len(people) - MOST_NAMES
+        return [*people[:MOST_NAMES], *([f"{more} more"] if more > 0 else [])]
 
     @property
     def others_label(self) -> str:

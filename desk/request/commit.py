@@ -39,7 +39,7 @@ from reviews.decisions.submission import (
 from reviews.models import RequestVersion
 
 from .. import argument_form
-from ..components import page_evidence
+from ..components import page_evidence, ready_texts
 from ..components.regions import Regions
 from ..forms import DecisionForm
 from . import attention, conditions
@@ -70,7 +70,7 @@ def commit_verdict(
         version=sent["version"],
         action_hash=sent["action_hash"],
         reason_code=sent["reason_code"],
-        reason=_read_note(loaded, form),
+        reason=ready_texts.read_note(loaded.preset, sent["reason"], sent["ready"]),
         hold=request.POST.get("hold", "")[:40],
         pause=sent["pause"] and form.meant is Verdict.REJECT,
         conditions=conditions.parse_conditions(
@@ -89,22 +89,6 @@ def commit_verdict(
     drafts.discard_drafts(person=loaded.person, request_id=loaded.request.pk)
     submission.discard_proof(request.session)
     attention.forget_answers(request.session, loaded)
-
-
-def _read_note(loaded: LoadedRequest, form: DecisionForm) -> str:
-    """The typed note; without one the chosen ready text. Raises ReasonMissing for a
-    text that is no longer offered."""
-    note: str = form.cleaned_data["reason"].replace("\r\n", "\n")
-    key = form.cleaned_data["ready"]
-    if note.strip() or not key:
-        return note
-    text = loaded.preset.find_text(key)
-    if not text:
-        raise ReasonMissing(
-            "This ready text is no longer offered. Choose another one, or write the"
-            " note. Nothing was recorded."
-        )
-    return text
 
 
 def build_passkey_options(loaded: LoadedRequest, form: DecisionForm) -> dict[str, Any]:
@@ -250,7 +234,7 @@ def _find_step_up_proof(
         request, verdict.person, typed, verdict.bound, now
     )
     if proof is None:
-        return submission.find_stored_proof(request.session, verdict.bound, now)
+        return submission.find_stored_proof(request.session, verdict.bound.digest, now)
     submission.store_proof(request.session, proof)
     return proof
 

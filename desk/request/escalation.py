@@ -28,7 +28,7 @@ LEANING_WORDS = {"leans_approve": "would approve it", "leans_reject": "would rej
 class EscalationPanel:
     """The panel above the review page of an escalated request."""
 
-    who: str
+    who: Person | None
     by_verifier: bool
     at: datetime
     reason: str
@@ -55,7 +55,7 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
     flags, took_ms = (vote.flags, vote.took_ms) if vote else ((), None)
     leaning = next((LEANING_WORDS[flag] for flag in flags if flag in LEANING_WORDS), "")
     return EscalationPanel(
-        who=str(vote.reviewer) if vote else "",
+        who=vote.reviewer if vote else None,
         by_verifier=vote is None or sealed.cause == "verifier",
         at=at,
         reason=GIVEN_REASON_LABELS.get(vote.reason_code, "") if vote else "",

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from journal import archives
 from journal.archives import ArchivedPart
+from policies.models import Person
 from reviews import permissions
 from reviews.choices import OPEN, MessageKind, NoteKind
 from reviews.models import Decision, Note
@@ -18,7 +19,7 @@ from reviews.models import Decision, Note
 from ..components import log_lines, snapshots
 from ..components.log_lines import HistoryLine
 from ..components.snapshots import EvidenceLink
-from .load import LoadedRequest, format_name
+from .load import LoadedRequest, hide_name
 
 # LOG_KEEP_MONTHS is at least 7.
 YOUNGEST_ARCHIVED = timedelta(days=7 * 30)
@@ -70,7 +71,7 @@ class ConversationLine:
     """One note or message, printed as plain text. `who` is empty for agents."""
 
     what: str
-    who: str
+    who: Person | str
     at: datetime
     text: str
     round: int = 0  # of a message
@@ -92,7 +93,7 @@ class Conversation:
         return [
             ConversationLine(
                 KIND_LABELS[NoteKind(row.kind)],
-                format_name(loaded, row.author),
+                hide_name(loaded, row.author),
                 row.at,
                 row.text,
             )
@@ -106,7 +107,7 @@ class Conversation:
         return [
             ConversationLine(
                 MESSAGE_LABELS[MessageKind(message.kind)],
-                format_name(self.loaded, message.author) if message.author else "",
+                hide_name(self.loaded, message.author) if message.author else "",
                 message.at,
                 message.text,
                 message.round,

@@ -201,14 +201,14 @@ class LoadedRequest:
         return "" if shown[0].startswith("1") else self.holding.answer
 
     @property
-    def _ended_by(self) -> str:
-        """The name of the person who rejected it, where this person may see it."""
+    def _ended_by(self) -> Person | str:
+        """The person who rejected it, where this person may see it."""
         if self.request.status != RequestStatus.REJECTED:
             return ""
         if self.person.public_id in self.request.proposal.barred:
             return ""
         rejected = [d for d in self.decisions if d.verdict == Verdict.REJECT]
-        return str(rejected[-1].reviewer) if rejected else ""
+        return rejected[-1].reviewer if rejected else ""
 
     @cached_property
     def why_not(self) -> str:
@@ -301,13 +301,13 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     )
 
 
-def format_name(loaded: LoadedRequest, named: Person) -> str:
-    """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
+def hide_name(loaded: LoadedRequest, named: Person) -> Person | str:
+    """A reviewer, hidden from the people whose own run it is (as in the log)."""
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
     if concerned and not permissions.never_decides(person):
         return HIDDEN_NAME
-    return str(named)
+    return named
 
 
 def _list_readable_decisions(

@@ -16,6 +16,7 @@ from django.urls import reverse
 from assurance.defects import BY_KIND
 from journal.clock import format_time
 from journal.models import LogRecord
+from policies.models import Person
 from policies.tools import load_definition
 from reviews.choices import (
     GIVEN_REASON_LABELS,
@@ -39,7 +40,7 @@ from ..components.formatting import ConditionLine
 from ..components.states import StateLabel
 from . import follow_up
 from .follow_up import NextProposal, OutcomeLink, ProgressStep
-from .load import LoadedRequest, format_name
+from .load import LoadedRequest, hide_name
 from .regions import RenderedRegions
 
 STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
@@ -49,7 +50,7 @@ BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes 
 @dataclass(frozen=True, slots=True)
 class OutcomeVote:
     verdict: str
-    who: str
+    who: Person | str
     at: datetime
     reason: str
     conditions: Sequence[ConditionLine] = ()
@@ -271,7 +272,7 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     note = decision.reason
     return OutcomeVote(
         verdict=VERDICT_SPECS[Verdict(decision.verdict)].label,
-        who=format_name(loaded, decision.reviewer),
+        who=hide_name(loaded, decision.reviewer),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,
         conditions=formatting.list_condition_lines(

@@ -28,10 +28,11 @@ from reviews.roles import Permission
 
 from .. import argument_form
 from ..argument_form import ArgumentForm
+from ..components import ready_texts
 from ..components.choice import VERDICT_WORDINGS, VerdictWording
 from ..components.formatting import SelectOption, list_reason_options
+from ..components.fresh_sign_in import build_proof_token
 from ..components.regions import Regions
-from ..components.sign_in import build_verdict_token
 from . import attention, conditions, escalation
 from .attention import AttentionCheck, SentAnswers, WrittenCheck
 from .comparison import EditPreview
@@ -50,7 +51,6 @@ CORRECTABLE_CODES = {
     "check",
     "throttle",
 }
-LONGEST_OPTION = 80  # characters of a ready text in the list to choose from
 INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
 
@@ -151,7 +151,7 @@ def build_panel(
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=_describe_note(wording, reasons),
-        ready=_list_ready_texts(loaded, typed.get("ready", "")),
+        ready=ready_texts.list_ready_texts(loaded.preset, typed.get("ready", "")),
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
@@ -185,9 +185,9 @@ def complete_panel(
         verdict=verdict,
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
-    ).bound
+    ).bound.digest
     proof = submission.find_stored_proof(answers.session, bound, loaded.now)
-    token = build_verdict_token(loaded.person, bound.digest) if panel.step_up else ""
+    token = build_proof_token(loaded.person, bound) if panel.step_up else ""
     panel = replace(panel, proved=proof is not None, provider_token=token)
     values = regions.values
     if verdict is Verdict.MODIFY:
@@ -203,26 +203,6 @@ def complete_panel(
         answered=answers.choose(question, verdict),
         written=answers.find_written_check(values, verdict),
     )
-
-
-def _list_ready_texts(loaded: LoadedRequest, chosen: str) -> list[SelectOption]:
-    return [
-        SelectOption(ready.key, _shorten_text(ready.text), ready.key == chosen)
-        for ready in loaded.preset.texts
-    ]
-
-
-def _shorten_text(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_OPTION else f"{line[:LONGEST_OPTION]}…"
-
-
-def insert_ready_text(loaded: LoadedRequest, note: str, key: str) -> str:
-    """The note with the ready text of this key after what was typed, once."""
-    text = loaded.preset.find_text(key)
-    if not text or text in note:
-        return note
-    return f"{note.rstrip()}\n{text}" if note.strip() else text
 
 
 def _describe_note(wording: VerdictWording, reasons: Sequence[SelectOption]) -> str:

@@ -20,7 +20,7 @@ from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.executions import settle
 
-from ..components import htmx
+from ..components import htmx, ready_texts
 from ..forms import (
     EXTENSION_PANEL,
     MESSAGE_PANELS,
@@ -173,10 +173,10 @@ def _render_note(
     if not loaded.able:
         return HttpResponse(status=204)
     note, key = (request.POST.get(name, "") for name in ("reason", "ready"))
-    typed = {"reason": panels.insert_ready_text(loaded, note, key)}
+    typed = {"reason": ready_texts.insert_ready_text(loaded.preset, note, key)}
     panel = panels.build_panel(loaded, form.meant, data=typed)
-    context = {"panel": panel, "request_id": loaded.request.pk, "inserted": True}
-    return render(request, "desk/request/_note.html", context)
+    context = {"panel": panel, "note_url": request.path, "inserted": True}
+    return render(request, "desk/components/_note.html", context)
 
 
 def _render_preview(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:

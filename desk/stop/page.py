@@ -18,8 +18,8 @@ from journal.errors import DomainError, NotFound
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import IN_FLIGHT, OPEN, STOP_REASON_LABELS, Scope, StopMode
-from reviews.models import Execution
+from reviews.choices import IN_FLIGHT, STOP_REASON_LABELS, Scope, StopMode
+from reviews.models import IS_OPEN, Execution
 from reviews.stops import stops
 
 from ..components import in_flight, visibility
@@ -74,7 +74,7 @@ def list_narrower_stops(
 
 
 def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
-    asked = visibility.select_visible_requests(person).filter(status__in=OPEN)
+    asked = visibility.select_visible_requests(person).filter(IS_OPEN)
     visible = visibility.select_visible_proposals(person)
     if only_own:
         asked = asked.filter(barred__contains=[person.public_id])

@@ -31,7 +31,7 @@ class RevokePage:
     """One reviewer, their approvals that have not run, and those that have."""
 
     who: str
-    name: str
+    reviewer: Person
     load: InFlightCounts
     actions: list[InFlightAction]
     earlier: list[StopResultLine]
@@ -96,7 +96,7 @@ def build_revoke_page(person: Person, who: str) -> RevokePage:
     earlier = list(result.list_earlier_effects(*target, clock.now()))
     return RevokePage(
         who=who,
-        name=str(reviewer),
+        reviewer=reviewer,
         load=in_flight.count_in_flight([target])[target],
         actions=in_flight.list_actions(person, *target),
         earlier=earlier,

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django import template
@@ -22,13 +24,16 @@ from django.utils.safestring import SafeString
 from journal.clock import format_time, to_zone
 from policies.models import Person
 from reviews.effects import wording
+from reviews.effects.wording import WordingPart
 
 from ..components.formatting import SelectOption
+from ..components.log_lines import LogLine
 from ..components.states import StateLabel
 from ..components.step_up_means import list_step_up_means
 from ..queue.page import QueueRow, QueueRowHead
 
 LONGEST_UNBROKEN = 24  # characters, for which a telephone has room
+_LINK = '<a href="{}">{}</a>'
 _BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
 register = template.Library()
 register.simple_tag(list_step_up_means, name="step_up_means")
@@ -69,17 +74,33 @@ def _reverse_url(name: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def person(
-    context: template.Context, named: Person | None, nobody: str = ""
+    context: template.Context, named: Person | str | None, nobody: str = ""
 ) -> SafeString | str:
-    """Somebody's name: a link for readers who may open the page of a person. `nobody`
-    stands where there is no person."""
-    if named is None:
+    """Somebody's name: a link for readers who may open the page of a person. A text
+    stands for a person whose name is hidden or unknown, `nobody` for none."""
+    if not named:
         return nobody
     frame = context.get("desk")
-    if frame is None or not frame.sees_people:
+    if isinstance(named, str) or frame is None or not frame.sees_people:
         return conditional_escape(str(named))
     url = reverse("reviews:person", args=[named.public_id])
-    return format_html('<a href="{}">{}</a>', url, named)
+    return format_html(_LINK, url, named)
+
+
+@register.simple_tag(takes_context=True)
+def people(context: template.Context, named: Sequence[Person | str]) -> SafeString:
+    """Several names, each like that of `person`: `Rita, Tom and 3 more`."""
+    *names, last = [(person(context, somebody),) for somebody in named]
+    head = format_html_join(", ", "{}", names)
+    return format_html("{}{}{}", head, " and " if names else "", *last)
+
+
+@register.simple_tag
+def agent(slug: str) -> SafeString:
+    """An agent's name with a link to its page, for a reader who may see one of its
+    proposals, and so the agent."""
+    url = reverse("agents:agent", args=[slug])
+    return format_html(_LINK, url, slug)
 
 
 @register.simple_tag
@@ -126,10 +147,24 @@ def moment(value: datetime | None) -> SafeString | str:
     return _render_time(value, f"{format_time(value)}, {day(value)}") if value else ""
 
 
-@register.simple_tag
-def timed(sentence: str, moment: datetime | None) -> SafeString | str:
+@register.simple_tag(takes_context=True)
+def timed(
+    context: template.Context,
+    sentence: str,
+    moment: datetime | None,
+    who: Person | str = "",
+) -> SafeString | str:
     """One of Counterseal's own sentences, with the time of `moment` in it as an
-    element."""
+    element, and the name of the person `who` like that of `person`."""
+    if not isinstance(who, Person):
+        return _mark_time(sentence, moment)
+    head, name, tail = sentence.partition(str(who))
+    named = person(context, who) if name else ""
+    parts = (_mark_time(head, moment), named, _mark_time(tail, moment))
+    return format_html("{}{}{}", *parts)
+
+
+def _mark_time(sentence: str, moment: datetime | None) -> SafeString | str:
     time = format_time(moment) if moment else ""
     if not time or time not in sentence:
         return conditional_escape(sentence)
@@ -150,17 +185,36 @@ def _render_time(value: datetime, text: str) -> SafeString:
 
 
 @register.simple_tag
-def said(parts: Iterable[Any]) -> SafeString:
-    """One of Counterseal's own sentences: words, and values in bold."""
-    return format_html_join(
-        "",
-        "{}",
-        ((_render_bold(part.text) if part.value else part.text,) for part in parts),
-    )
+def said(parts: Iterable[WordingPart]) -> SafeString:
+    """One of Counterseal's own sentences: words, values in bold, and names that lead to
+    their pages."""
+    return format_html_join("", "{}", ((_render_part(part),) for part in parts))
 
 
-def _render_bold(text: str) -> SafeString:
-    return format_html("<b>{}</b>", text)
+def _render_part(part: WordingPart) -> SafeString | str:
+    text = format_html("<b>{}</b>", part.text) if part.value else part.text
+    return format_html(_LINK, part.url, text) if part.url else text
+
+
+@register.simple_tag
+def said_in_list(
+    line: LogLine, effect: SafeString | str = "", *, row: bool = False
+) -> SafeString:
+    """The sentence of a record in a list, and its effect: names lead to their own
+    pages, all else to the record. A `row` is one stop of the keys J and K."""
+    pieces = [(bool(part.url), said([part])) for part in line.wording]
+    if effect:
+        pieces.append((False, format_html(": {}", effect)))
+    drawn, more = [], '<a class="effect" href="{}">{}</a>' if row else _LINK
+    link = '<a class="effect" href="{}" data-row>{}</a>' if row else _LINK
+    for is_name, run in groupby(pieces, key=itemgetter(0)):
+        text = format_html_join("", "{}", ((piece,) for _, piece in run))
+        if is_name:
+            drawn.append(text)
+            continue
+        drawn.append(format_html(link, line.url, text))
+        link = more
+    return format_html_join("", "{}", ((piece,) for piece in drawn))
 
 
 CACHED_HEADS = 5000
@@ -177,10 +231,10 @@ def _render_row_head(head: QueueRowHead) -> SafeString:
     return render_to_string("desk/components/_row_head.html", {"row": head})
 
 
-@register.inclusion_tag("desk/components/_state.html")
-def state(label: StateLabel) -> dict[str, StateLabel]:
+@register.inclusion_tag("desk/components/_state.html", takes_context=True)
+def state(context: template.Context, label: StateLabel) -> dict[str, Any]:
     """The icon of a state, its word, and how long it still lasts."""
-    return {"label": label}
+    return {"label": label, "desk": context.get("desk")}
 
 
 @register.inclusion_tag("desk/components/_options.html")

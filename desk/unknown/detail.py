@@ -3,7 +3,7 @@ it, and what follows from each answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,13 +19,14 @@ from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
 from reviews.choices import SETTLED_BY_PERSON
+from reviews.effects.wording import WordingPart
 from reviews.executions import rechecks, settle
 from reviews.grants import sequence
 from reviews.models import Execution, LookUp
 from reviews.roles import Permission
 from reviews.tool_services import executors
 
-from ..components import retry, visibility
+from ..components import log_lines, retry, visibility
 from ..components.retry import LateReportLine
 from .lists import (
     LOOK_UP_WORDS,
@@ -72,7 +73,7 @@ class LookUpLine:
     """One look-up: who asked, and the answer. `note` is the service's own text."""
 
     at: datetime
-    who: str
+    who: Person | str
     answer: str
     note: str
 
@@ -97,7 +98,7 @@ class UnknownOutcomePage:
     attempts: list[ExecutionAttempt]
     look_ups: list[LookUpLine]
     late: list[LateReportLine]
-    settlers: list[str]
+    settlers: list[Person]
     why_not: str
     answers: list[SettlementAnswer]
     shown: str  # what the form sends back
@@ -115,18 +116,19 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
     if execution is None:
         raise NotFound
     look_ups = list(execution.look_ups.order_by("number"))
+    people = log_lines.load_people(look_up.by_id for look_up in look_ups)
     newest = {pk: look_ups[-1]} if look_ups else {}
     why_not = _describe_refusal(person, execution)
     step, at = _describe_last_step(execution)
     return UnknownOutcomePage(
         line=build_unknown_line(
-            execution, newest, not why_not, settler=_find_settler(execution)
+            execution, newest, not why_not, settler=_find_settler(person, execution)
         ),
         execution_class=CLASS_SENTENCES[execution.execution_class],
         last_step=step,
         last_step_at=at,
         attempts=list(_list_attempts(execution)),
-        look_ups=[_build_look_up_line(look_up) for look_up in look_ups],
+        look_ups=[_build_look_up_line(look_up, people) for look_up in look_ups],
         late=retry.list_late_reports(execution),
         settlers=_list_settlers(person, execution),
         why_not=why_not,
@@ -145,7 +147,7 @@ def _describe_refusal(person: Person, execution: Execution) -> str:
     return ""
 
 
-def _list_settlers(person: Person, execution: Execution) -> list[str]:
+def _list_settlers(person: Person, execution: Execution) -> list[Person]:
     """List the other supervisors of the queue, except those concerned by the run. Only
     people who see everything or are admitted to the queue get the names."""
     queue = execution.grant.revision.known_tool.queue_id
@@ -155,7 +157,7 @@ def _list_settlers(person: Person, execution: Execution) -> list[str]:
     others = (
         settler for settler in visibility.list_settlers(execution) if settler != person
     )
-    return sorted(map(str, others))
+    return sorted(others, key=str)
 
 
 def _describe_last_step(execution: Execution) -> tuple[str, datetime | None]:
@@ -207,30 +209,28 @@ def _end_attempt(attempt: ExecutionAttempt, row: LogRecord) -> ExecutionAttempt:
     return replace(attempt, ended_as=row.kind, ended_at=row.at)
 
 
-def _format_asker(kind: str, id_: str) -> str:
-    if kind != "person":
+def _name_asker(row: LookUp, people: Mapping[str, Person]) -> Person | str:
+    if row.by_kind != "person":
         return "Counterseal"
-    person = Person.objects.filter(public_id=id_).first()
-    return str(person) if person else "Someone"
+    return people.get(row.by_id, "Someone")
 
 
-def _build_look_up_line(row: LookUp) -> LookUpLine:
+def _build_look_up_line(row: LookUp, people: Mapping[str, Person]) -> LookUpLine:
     """The answer is said once where Counterseal itself says why it is not clear."""
-    who, note = _format_asker(row.by_kind, row.by_id), row.detail or row.code
+    who, note = _name_asker(row, people), row.detail or row.code
     if note == executors.NEITHER:
         return LookUpLine(row.at, who, note, "")
     return LookUpLine(row.at, who, LOOK_UP_WORDS[row.said], note)
 
 
-def _find_settler(execution: Execution) -> str:
+def _find_settler(reader: Person, execution: Execution) -> WordingPart | None:
     if execution.code != SETTLED_BY_PERSON:
-        return ""
+        return None
     rows = LogRecord.objects.filter(
         proposal=execution.proposal_id, kind="execution.settled", actor_kind="person"
     )
     ids = rows.order_by("-id").values_list("actor_id", flat=True)[:1]
-    person = Person.objects.filter(public_id__in=list(ids)).first()
-    return str(person) if person else ""
+    return next(iter(log_lines.load_names(reader, ids).values()), None)
 
 
 def _describe_retry(execution: Execution, now: datetime) -> str:

@@ -13,6 +13,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.effects import describe
+from reviews.effects.wording import WordingPart, build_wording
 from reviews.models import Execution, LookUp
 from reviews.presenters.shapes import SentencePart
 from reviews.roles import Permission
@@ -40,7 +41,7 @@ class UnknownOutcomeLine:
     detail: str
     looked: str
     settleable: bool  # whether this person may settle it
-    outcome: str = ""  # empty while it is unknown
+    outcome: tuple[WordingPart, ...] = ()  # empty while it is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def build_unknown_line(
     newest: Mapping[str, LookUp],
     settleable: bool = False,
     *,
-    settler: str = "",
+    settler: WordingPart | None = None,
 ) -> UnknownOutcomeLine:
     """Build the line of one execution. `newest` maps executions to their newest
     look-up; `settler` is the person who recorded the result, if their name is known."""
@@ -149,18 +150,18 @@ def _format_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def describe_outcome(execution: Execution, settler: str = "") -> str:
+def describe_outcome(
+    execution: Execution, settler: WordingPart | None = None
+) -> tuple[WordingPart, ...]:
     """Describe the outcome and who reported it, a person by name if `settler` is known;
     empty while it is unknown."""
     if execution.status == ExecutionStatus.UNKNOWN:
-        return ""
-    who = (
-        f"as recorded by {settler or 'a person'}"
-        if execution.code == SETTLED_BY_PERSON
-        else "as reported by its service"
-    )
+        return ()
+    by_person = execution.code == SETTLED_BY_PERSON
+    source = "as recorded by {who}" if by_person else "as reported by its service"
+    who = settler or WordingPart("a person")
     if execution.status == ExecutionStatus.SUCCEEDED:
-        return f"It happened, {who}."
+        return build_wording(f"It happened, {source}.", who=who)
     if execution.status == ExecutionStatus.FAILED:
-        return f"It did not happen, {who}."
-    return "It did not happen and was queued again."
+        return build_wording(f"It did not happen, {source}.", who=who)
+    return build_wording("It did not happen and was queued again.")

@@ -52,8 +52,7 @@ class Colleague:
     """A person who may decide in one of the supervisor's queues. `given` counts the
     open requests assigned to them, `free` those that one press assigns to them."""
 
-    public_id: str
-    name: str
+    person: Person
     role: str
     queues: list[str]
     here: bool
@@ -181,7 +180,7 @@ def _list_colleagues(
         for person in permissions.list_people_with_roles(ids)
         if person.pk != reach.person.pk and _can_decide_in(person, titles.keys())
     ]
-    return sorted(people, key=lambda person: (person.here, person.given, person.name))
+    return sorted(people, key=lambda row: (row.here, row.given, str(row.person)))
 
 
 def list_present_people(now: datetime) -> set[int]:
@@ -244,8 +243,7 @@ def _build_colleague(
 ) -> Colleague:
     queues = permissions.queues_of(person)
     return Colleague(
-        public_id=person.public_id,
-        name=str(person),
+        person=person,
         role=(permissions.find_deciding_role(person) or Role.REVIEWER).value,
         queues=sorted(title for pk, title in titles.items() if pk in queues),
         here=person.pk in here,

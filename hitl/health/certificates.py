@@ -52,7 +52,7 @@ def _check_files(now: datetime) -> Iterator[Finding]:
 
 def _check_address(name: str, host: str, port: int, now: datetime) -> Finding:
     subject = f"Certificate of {name}"
-    repair = f"renew what {host}:{port} shows, or trust its issuer on this host"
+    advice = f"Renew what {host}:{port} shows, or trust its issuer on this host"
     context = ssl.create_default_context()
     try:
         with (
@@ -61,30 +61,31 @@ def _check_address(name: str, host: str, port: int, now: datetime) -> Finding:
         ):
             shown = secure.getpeercert(binary_form=True)
     except ssl.SSLCertVerificationError as error:
-        return Finding(subject, WRONG, f"is refused: {error.verify_message}", repair)
+        text = f"is refused: {error.verify_message}"
+        return Finding(subject, WRONG, text, advice=advice)
     except OSError as error:
         text = f"{host}:{port} does not answer ({type(error).__name__})"
-        return Finding(subject, WARN, text, repair)
+        return Finding(subject, WARN, text, advice=advice)
     certificate = x509.load_der_x509_certificate(shown or b"")
-    return _judge_expiry(subject, certificate.not_valid_after_utc, now, repair)
+    return _judge_expiry(subject, certificate.not_valid_after_utc, now, advice)
 
 
 def _check_file(name: str, path: Path, now: datetime) -> Finding:
     subject = f"Certificate of {name}"
-    repair = f"put a valid certificate into {path}"
+    advice = f"Put a valid certificate into {path}"
     try:
         certificates = x509.load_pem_x509_certificates(path.read_bytes())
     except (OSError, ValueError) as error:
         text = f"{path} cannot be read ({type(error).__name__})"
-        return Finding(subject, WRONG, text, repair)
+        return Finding(subject, WRONG, text, advice=advice)
     ends = min(certificate.not_valid_after_utc for certificate in certificates)
-    return _judge_expiry(subject, ends, now, repair)
+    return _judge_expiry(subject, ends, now, advice)
 
 
-def _judge_expiry(subject: str, ends: datetime, now: datetime, repair: str) -> Finding:
+def _judge_expiry(subject: str, ends: datetime, now: datetime, advice: str) -> Finding:
     day = f"{ends.astimezone(UTC):%-d %B %Y}"
     if ends <= now:
-        return Finding(subject, WRONG, f"ended on {day}: renew it", repair)
+        return Finding(subject, WRONG, f"ended on {day}: renew it", advice=advice)
     if ends - now < SOON:
-        return Finding(subject, WARN, f"ends on {day}: renew it", repair)
+        return Finding(subject, WARN, f"ends on {day}: renew it", advice=advice)
     return Finding(subject, OK, f"is valid until {day}")

@@ -73,11 +73,6 @@ class HealthRow:
     def word(self) -> str:
         return WORDS[self.finding.level]
 
-    @property
-    def repairs_on_page(self) -> bool:
-        """Whether the repair is a sentence about a page, and no command."""
-        return bool(self.area.page)
-
 
 @dataclass(frozen=True, slots=True)
 class AreaRows:
@@ -96,6 +91,15 @@ class HealthPage:
     @property
     def well(self) -> int:
         return sum(len(area.rows) for area in self.areas)
+
+
+MAIL = Area("Mail", (Check("Mail", checks.check_mail, is_slow=True),))
+CHANNELS = Area(
+    "Channels",
+    (Check("Channels", records.check_channels),),
+    "channels",
+    "Channels",
+)
 
 
 def build_areas(now: datetime) -> tuple[Area, ...]:
@@ -128,13 +132,8 @@ def build_areas(now: datetime) -> tuple[Area, ...]:
             ),
         ),
         Area("Log", (Check("Log", checks.check_log),)),
-        Area("Mail", (Check("Mail", checks.check_mail, is_slow=True),)),
-        Area(
-            "Channels",
-            (Check("Channels", records.check_channels),),
-            "reviews:notifications",
-            "Notifications",
-        ),
+        MAIL,
+        CHANNELS,
         Area(
             "Webhooks",
             (Check("Webhooks", records.check_webhooks),),

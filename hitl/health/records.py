@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -147,40 +148,60 @@ def check_outbox() -> Iterator[Finding]:
         yield Finding("Outbox", WARN, text, get_start_command())
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelReport:
+    """How the latest messages of one channel went, at the moment `now`."""
+
+    channel: Channel
+    now: datetime
+    is_used: bool = False
+    sent_at: datetime | None = None
+    failed_at: datetime | None = None
+    retried: int = 0  # will be tried again
+    given_up: int = 0
+    error: str = ""  # the last one, in Counterseal's words
+
+
+def list_channel_reports() -> list[ChannelReport]:
+    """Every channel by title, with its part of the latest messages."""
+    rows = {name: values for name, *values in _CHANNELS.fetch_all()}
+    channels = sorted(registry.load_channels().values(), key=lambda each: each.title)
+    now = clock.now()
+    return [
+        ChannelReport(channel, now, True, *rows[channel.name])
+        if channel.name in rows
+        else ChannelReport(channel, now)
+        for channel in channels
+    ]
+
+
 def check_channels() -> Iterator[Finding]:
     """Each channel: its last success and its last failure among the latest messages."""
-    rows = {name: values for name, *values in _CHANNELS.fetch_all()}
-    now = clock.now()
-    channels = registry.load_channels()
-    for name in sorted(channels, key=lambda name: channels[name].title):
-        yield _describe_channel(channels[name], rows.get(name), now)
+    yield from map(describe_channel, list_channel_reports())
 
 
-def _describe_channel(
-    channel: Channel, row: list[object] | None, now: datetime
-) -> Finding:
+def describe_channel(report: ChannelReport) -> Finding:
+    """The finding about one channel."""
+    channel, sent, failed = report.channel, report.sent_at, report.failed_at
     subject = f"Channel {channel.title}"
-    if row is None:
+    if not report.is_used:
         is_set_up = channel.is_configured()
         words = "set up, no message yet" if is_set_up else "not set up"
         return Finding(subject, OK, words)
-    sent, failed, retried, given_up, error = row
-    success = f"last success {_format_ago(sent, now)}" if sent else "no success"
-    if not isinstance(failed, datetime):
+    success = f"last success {_format_ago(sent, report.now)}" if sent else "no success"
+    if failed is None:
         return Finding(subject, OK, f"{success}, no failure")
     text = (
-        f"{success}; last failure {_format_ago(failed, now)}: {error}"
-        f" ({retried} tried again, {given_up} given up)"
+        f"{success}; last failure {_format_ago(failed, report.now)}: {report.error}"
+        f" ({report.retried} tried again, {report.given_up} given up)"
     )
-    has_recovered = isinstance(sent, datetime) and sent > failed and not retried
-    if has_recovered:
+    if sent is not None and sent > failed and not report.retried:
         return Finding(subject, OK, text)
-    repair = "Send a test message"
-    return Finding(subject, WARN, text, repair)
+    test = "Send a test message" if channel.is_personal else "Start a drill"
+    return Finding(subject, WARN, text, advice=test)
 
 
-def _format_ago(at: object, now: datetime) -> str:
-    assert isinstance(at, datetime)
+def _format_ago(at: datetime, now: datetime) -> str:
     return f"{format_span(max(0.0, (now - at).total_seconds()))} ago"
 
 
@@ -194,8 +215,8 @@ def check_webhooks() -> Iterator[Finding]:
     text = f"{text}; {dead} dead and {held} held, {fresh} of them within 24 h"
     is_late = bool(oldest) and now - oldest > LATE_WEBHOOK
     if fresh or is_late:
-        repair = "Read the error, and send again what failed"
-        yield Finding("Webhooks", WARN, text, repair)
+        advice = "Read the error, and send again what failed"
+        yield Finding("Webhooks", WARN, text, advice=advice)
     else:
         yield Finding("Webhooks", OK, text)
 

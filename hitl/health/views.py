@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from desk.components import frame, htmx
 
 from . import probes
+from .channels import build_channels_page
 from .page import build_health_page
 
 
@@ -43,3 +44,11 @@ def health(request: HttpRequest) -> HttpResponse:
     page = build_health_page(frame.require_person(request), now)
     template = htmx.choose_template(request, "health.html", "parts")
     return render(request, template, {"page": page, "now": now})
+
+
+@require_safe
+@never_cache
+def channels(request: HttpRequest) -> HttpResponse:
+    """The notification channels: what is set up, whom it reaches and how it goes."""
+    page = build_channels_page(frame.require_person(request))
+    return render(request, "channels.html", {"page": page})

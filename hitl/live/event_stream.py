@@ -37,9 +37,13 @@ from .shared_counts import OwnCounts, Place, take_place
 PATH = "/events/"
 HEADER = b"counterseal-stream"
 BEAT = b": beat\n\n"
+# The last event when the viewer may not see the page as it is any more. The page asks
+# why, instead of reconnecting some seconds later.
+ACCESS_CHANGED = b"event: access\ndata: {}\n\n"
 BEAT_S = 15.0  # proxies close silent connections
-# Within a minute the viewer's access is checked again: they may have signed out, been
-# locked out or got other roles. Random, to spread the checks of many streams.
+# What changes a viewer's access notifies, and it is checked at once. A notification can
+# be lost, and a session also ends with time: within a minute it is checked anyway.
+# Random, to spread the checks of many streams.
 RECHECK_S = (30.0, 44.0)
 # Milliseconds until a browser reconnects. Random, so that the thousands of pages of a
 # process that ended do not all reconnect at once.
@@ -128,8 +132,10 @@ class OpenStream:
         loop = asyncio.get_running_loop()
         due = loop.time() + _pick_random(RECHECK_S)
         while await self._goes_on(gone):
-            if loop.time() >= due:
+            if self.page.doubted or loop.time() >= due:
+                self.page.doubted = False
                 if not await self._may_look():
+                    await self._write(ACCESS_CHANGED)
                     return
                 await self.place.renew()
                 due = loop.time() + _pick_random(RECHECK_S)
@@ -139,7 +145,8 @@ class OpenStream:
         """Wait for an update or until a beat is due. Returns False when the client has
         gone or the process stops."""
         over = self.streams.hub
-        if not (self.page.event or gone.done() or over.stopping):
+        news = self.page.event or self.page.doubted
+        if not (news or gone.done() or over.stopping):
             loop = asyncio.get_running_loop()
             woken: asyncio.Future[None] = loop.create_future()
 

@@ -26,27 +26,26 @@ log = structlog.get_logger(__name__)
 
 
 class Subscription:
-    """Waits for one subject. Until `narrow` names it, remembers all subjects heard."""
+    """Waits for some subjects. Until `narrow` names them, remembers all subjects
+    heard."""
 
     def __init__(self) -> None:
-        self.subject: str | None = None
+        self.subjects: frozenset[str] | None = None
         self._heard: set[str] = set()
         self._event = asyncio.Event()
 
     def hear(self, subject: str | None) -> None:
         """Record a change of `subject`; None means that anything may have changed."""
-        if subject is None or subject == self.subject:
+        if subject is None or subject in (self.subjects or ()):
             self._event.set()
-        elif self.subject is None:
+        elif self.subjects is None:
             self._heard.add(subject)
 
-    def narrow(self, subject: str) -> None:
-        """Wait for this subject only. If it was heard before, the next wait returns at
-        once."""
-        if self.subject == subject:
-            return
-        self.subject = subject
-        if subject in self._heard:
+    def narrow(self, *subjects: str) -> None:
+        """Wait for these subjects only. If one was heard before, the next wait returns
+        at once."""
+        self.subjects = frozenset(subjects)
+        if self.subjects & self._heard:
             self._event.set()
         self._heard.clear()
 

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote
 
 from journal import ids
+from journal.errors import InvalidAgentKey
 
 from .buffering import (
     App,
@@ -38,6 +39,7 @@ MAX_WAIT_S = 60
 MAX_EACH = 100  # concurrent waits of one caller, over all processes
 GRACE_S = 10  # a wait may end this much later, when its last question takes long
 RETRY_AFTER_S = 5
+REFUSED = {401, 403}
 SECONDS_PATTERN = re.compile(r"[0-9]{1,2}")
 
 
@@ -119,17 +121,25 @@ class LongPoll:
         gone: asyncio.Future[Any],
         end: float,
     ) -> BufferedResponse | None:
-        """Ask again after each change, until the answer is final or the time is over.
+        """Ask again after each change of the subject, or of what the caller may do,
+        until the answer is final or the time is over.
 
-        The first status and headers stay (201 for a proposal that was created). If a
-        later answer is a refusal, for example because the key was revoked meanwhile,
-        the client gets the last answer it was entitled to.
+        The first status and headers stay (201 for a proposal that was created). If the
+        key is refused by now, so is the call; after any other failure the client gets
+        the last answer it was entitled to.
         """
         waits = answer.header(HEADER)
         subject = waits.partition(";")[0]
-        subscription.narrow(subject)
+        caller = self.callers.of(scope)
+        subscription.narrow(subject, caller)
         while await self._news(subscription, gone, end):
+            # Another call with this key was refused. A hundred that wait need not ask
+            # too: each would count as an attempt to guess a key.
+            if caller and not self.callers.of(scope):
+                return _refuse_key(scope)
             newer = await call_app(self.app, build_recheck(scope, subject), b"")
+            if newer.status in REFUSED:
+                return _refuse_key(scope)
             if newer.status != 200:
                 break
             answer = answer.with_body(newer.body)
@@ -151,6 +161,14 @@ class LongPoll:
             return news.done() and not gone.done() and not self.hub.stopping
         finally:
             news.cancel()
+
+
+def _refuse_key(scope: Scope) -> BufferedResponse:
+    detail = (
+        "This key was revoked, or it expired, while the call waited. What the call did"
+        " before it waited stays. Ask the agent's owner for a new key."
+    )
+    return build_refusal(scope, InvalidAgentKey.status, InvalidAgentKey.code, detail)
 
 
 def _name_waits(caller: str) -> str:

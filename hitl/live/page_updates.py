@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from django.db import close_old_connections
 from desk.components.badges import BadgeUpdate
 from desk.live import subscription
 from desk.live.subscription import Viewer
+from journal.notify import name_caller
 
 from .listen import Hub
 
@@ -26,6 +28,10 @@ from .listen import Hub
 COALESCE_S = 0.015
 # Seconds. Some numbers change with time alone, for example when a deadline comes near.
 PULSE_S = 15.0
+# Seconds over which the viewers of all pages are checked again, after notifications may
+# have been lost.
+SPREAD_S = 10.0
+PEOPLE = name_caller("person", "")
 
 CountResult = tuple[
     dict[int, BadgeUpdate], str
@@ -45,6 +51,7 @@ class OpenPage:
     announced: set[str] = field(default_factory=set)  # in the event that waits
     heard: set[str] = field(default_factory=set)  # before the viewer was known
     missed: bool = False
+    doubted: bool = False  # whether the viewer may still see the page
     event: bytes = b""
     wake: Callable[[], None] = lambda: None
 
@@ -52,6 +59,7 @@ class OpenPage:
         """Set the page's viewer. Returns whether changes occurred before the viewer was
         known."""
         self.viewer = viewer
+        self.doubted = self.missed or viewer.caller in self.heard
         self.changed |= viewer.concerned(None if self.missed else self.heard)
         return self.missed or bool(self.heard)
 
@@ -63,6 +71,19 @@ class OpenPage:
             self.missed = True
         else:
             self.heard |= subjects
+
+    def hear_at_once(self, subject: str) -> None:
+        """Doubt the viewer if it is their access that changed. It does not wait for the
+        next count."""
+        if self.viewer is None:
+            self.heard.add(subject)
+        elif self.viewer.caller == subject:
+            self.doubt()
+
+    def doubt(self) -> None:
+        """Have the viewer's access checked again now."""
+        self.doubted = True
+        self.wake()
 
     def tell(self, news: BadgeUpdate, number: str) -> None:
         """Prepare an event with this state, unless the page already knows it."""
@@ -144,9 +165,20 @@ class PageUpdates:
             return
         elif subject is None:
             self._subjects = None
-        elif self._subjects is not None:
-            self._subjects.add(subject)
+            self._doubt_all()
+        else:
+            if subject.startswith(PEOPLE):
+                for page in self._pages:
+                    page.hear_at_once(subject)
+            if self._subjects is not None:
+                self._subjects.add(subject)
         self._news.set()
+
+    def _doubt_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        for page in self._pages:
+            delay = random.uniform(0, SPREAD_S)  # noqa: S311 no secret
+            loop.call_later(delay, page.doubt)
 
     async def _work(self) -> None:
         while True:

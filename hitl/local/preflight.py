@@ -15,7 +15,7 @@ import psycopg
 import redis
 from django.conf import settings
 
-from hitl.environment import is_loopback
+from hitl.variable_types import is_loopback
 
 from .layout import InstallationError, Layout
 

@@ -28,6 +28,7 @@ class ChatChannel(Channel):
 
     name = "chat"
     title = "Chat"
+    variables = ("CHAT_WEBHOOKS",)
 
     def is_configured(self) -> bool:
         return bool(settings.COUNTERSEAL.chat_webhooks)

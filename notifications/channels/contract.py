@@ -88,6 +88,7 @@ class Channel(ABC):
 
     name: str  # as the policy and the preferences name it
     title: str  # as pages name it
+    variables: Sequence[str]  # of the environment, which set it up
     # Whether a message goes to one person, by the person's preferences. Other channels
     # send to a place, once for all people.
     is_personal: bool = False

@@ -33,6 +33,7 @@ class EmailChannel(Channel):
 
     name = "email"
     title = "Mail"
+    variables = ("MAIL_URL",)
     is_personal = True
 
     def is_configured(self) -> bool:

@@ -46,6 +46,7 @@ class PushChannel(Channel):
 
     name = "push"
     title = "Push"
+    variables = ("VAPID_KEY",)
     is_personal = True
 
     def is_configured(self) -> bool:

@@ -69,6 +69,7 @@ class SlackChannel(Channel):
 
     name = "slack"
     title = "Slack"
+    variables = ("SLACK_BOT_TOKEN",)
 
     def is_configured(self) -> bool:
         return bool(settings.COUNTERSEAL.slack_bot_token)

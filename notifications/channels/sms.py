@@ -25,6 +25,7 @@ class SmsChannel(Channel):
 
     name = "sms"
     title = "Text message"
+    variables = ("SMS_ACCOUNT", "SMS_TOKEN")
     is_personal = True
 
     def is_configured(self) -> bool:

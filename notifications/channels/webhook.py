@@ -22,6 +22,7 @@ class WebhookChannel(Channel):
 
     name = "webhook"
     title = "Webhook"
+    variables = ("NOTIFY_WEBHOOKS",)
 
     def is_configured(self) -> bool:
         return bool(settings.COUNTERSEAL.notify_webhooks)

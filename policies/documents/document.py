@@ -172,6 +172,11 @@ class Desk(DocumentPart):
         default_factory=dict
     )
 
+    def list_step_up_methods(self, risk: Risk) -> list[StepUpMethod]:
+        """What confirms a decision at this risk."""
+        wanted = self.step_up.get(risk, [*StepUpMethod])
+        return [method for method in StepUpMethod if method in wanted]
+
 
 class Assurance(DocumentPart):
     """Checks of the reviewers. Tell your reviewers before you switch one on."""

@@ -45,6 +45,12 @@ def format_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
+def format_fields(row: Mapping[str, Any]) -> Iterator[str]:
+    """One row, a line for each of its values. The caller makes the lines inert."""
+    for label, value in row.items():
+        yield f"{label.replace('_', ' ')}: {format_cell(value)}"
+
+
 def format_cell(value: Any) -> str:
     """A value as one cell. A list is joined by commas, what is empty or null is a
     dash."""

@@ -7,7 +7,7 @@ from django.contrib.auth.hashers import make_password
 from journal import clock, log
 from journal.errors import Conflict, NotPermitted
 from journal.operations import operation
-from policies import people
+from policies import people, substitutes
 from policies.models import Person, ProvisionedPerson
 from reviews import permissions
 from reviews.models import Decision
@@ -17,7 +17,7 @@ from reviews.stops import stops
 
 @operation(
     writes="Person, PersonalToken, ProvisionedPerson, Stop, Substitution",
-    logs="person.deactivated, stop.raised",
+    logs="person.deactivated, substitution.ended, stop.raised",
     after="a task that revokes the person's approvals, wake-up",
 )
 def deactivate_account(*, person: Person, by: Person) -> None:
@@ -54,12 +54,16 @@ def deactivate(
     barred = administrator is not None and bool(rows.update(deactivated_at=None))
     if not ended and not barred:
         raise Conflict(f"{person.username} is already deactivated.")
+    if ended:
+        substitutes.end_of(person, by=by)
     if ended and votes:
         stops.create_reviewer_stop(reviewer=person, person=administrator, now=now)
     _log_account_change("person.deactivated", person, by, tokens=str(count))
 
 
-@operation(writes="Person, ProvisionedPerson", logs="person.reactivated")
+@operation(
+    writes="Person, ProvisionedPerson", logs="person.reactivated", after="wake-up"
+)
 def reactivate_account(*, person: Person, by: Person) -> None:
     """Activate the account again, without a password until somebody sets one. The stop
     over the person's decisions stays until somebody lifts it. Raises NotPermitted

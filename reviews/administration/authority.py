@@ -67,7 +67,6 @@ class Invitation:
 def load_authority(person: Person) -> Authority:
     """What the person may do now, apart from substitutes."""
     roles = permissions.roles_of(person)
-    minor = person.ceiling_minor
     return Authority(
         role=next((role for role in Role if role in roles), Role.OWNER),
         queues=frozenset(
@@ -75,7 +74,7 @@ def load_authority(person: Person) -> Authority:
                 person, "policies.decide", Queue, with_superuser=False
             ).values_list("name", flat=True)
         ),
-        ceiling=None if minor is None else Money(minor, person.ceiling_currency),
+        ceiling=person.ceiling,
         email=person.email,
     )
 
@@ -85,18 +84,10 @@ def is_narrower_role(before: Role, after: Role) -> bool:
     return before is after or (before, after) in _NARROWER
 
 
-def is_narrower_ceiling(before: Money | None, after: Money | None) -> bool:
-    """Whether the ceiling `after` allows no amount that `before` does not."""
-    if before == after or (before is None and after is not None):
-        return True
-    if before is None or after is None or before.currency != after.currency:
-        return False
-    return after.minor <= before.minor
-
-
 @operation(
     writes="Person, QueueUserPermission, AuthorityChange",
     logs="person.changed, person.admitted, person.dismissed, authority.proposed",
+    after="wake-up",
 )
 def change_authority(
     *, person: Person, wanted: Authority, reason: str, by: Person
@@ -116,7 +107,7 @@ def change_authority(
     role = wanted.role if wanted.role is not now.role else None
     narrows_role = role is not None and is_narrower_role(now.role, role)
     ceiling = wanted.ceiling != now.ceiling
-    narrows_ceiling = ceiling and is_narrower_ceiling(now.ceiling, wanted.ceiling)
+    narrows_ceiling = ceiling and money.is_narrower_ceiling(now.ceiling, wanted.ceiling)
     narrowed = PersonChange(
         role=role if narrows_role else None,
         ceiling=wanted.ceiling if narrows_ceiling else None,
@@ -141,6 +132,7 @@ def change_authority(
 @operation(
     writes="Person, QueueUserPermission, AuthorityChange",
     logs="person.added, person.admitted, authority.proposed",
+    after="wake-up",
 )
 def invite_person(
     *, invitation: Invitation, reason: str, by: Person
@@ -222,6 +214,7 @@ def _propose(change: AuthorityChange, by: Person) -> AuthorityChange:
     " TotpDevice, Passkey, RecoveryCode",
     logs="authority.confirmed, person.changed, person.admitted, person.reactivated,"
     " person.factor_removed",
+    after="wake-up",
 )
 def confirm_change(*, change_id: int, by: Person) -> AuthorityChange:
     """Put a proposed change in force. Where it lets the person in, they have a link to

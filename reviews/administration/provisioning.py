@@ -28,7 +28,7 @@ from journal.errors import (
     build_field_error,
 )
 from journal.operations import operation
-from policies import people, second_factors
+from policies import people, second_factors, substitutes
 from policies.choices import Role
 from policies.models import (
     FederatedIdentity,
@@ -105,6 +105,7 @@ def find_provisioned(person: Person) -> ProvisionedPerson | None:
     locks="person",
     writes=CHANGES,
     logs="person.added, person.changed, person.reactivated",
+    after="wake-up",
 )
 def create_user(wanted: UserState, *, token: ProvisioningToken) -> Person:
     """Add a person, who may do nothing until a group lets them, and has no password.
@@ -140,7 +141,8 @@ def create_user(wanted: UserState, *, token: ProvisioningToken) -> Person:
 @operation(
     locks="person",
     writes=CHANGES,
-    logs="person.changed, person.deactivated, person.reactivated, stop.raised",
+    logs="person.changed, person.deactivated, person.reactivated, stop.raised,"
+    " substitution.ended",
     after="a task that revokes the person's approvals, wake-up",
 )
 def change_user(
@@ -163,7 +165,7 @@ def change_user(
     locks="person",
     writes=f"{CHANGES}, TotpDevice, Passkey, RecoveryCode, FederatedIdentity",
     logs="person.changed, person.dismissed, person.deactivated, stop.raised,"
-    " person.factor_removed, person.unfederated",
+    " substitution.ended, person.factor_removed, person.unfederated",
     after="a task that revokes the person's approvals, wake-up",
 )
 def remove_user(public_id: str, *, token: ProvisioningToken) -> None:
@@ -174,6 +176,7 @@ def remove_user(public_id: str, *, token: ProvisioningToken) -> None:
     person, by = _lock_user(public_id), build_provider_actor(token)
     if person.is_active:
         _end_account(person, by)
+    substitutes.end_of(person, by=by)  # guard: removed-substitutions
     ProvisionedMember.objects.filter(person=person).delete()
     nothing = group_authority.NOTHING
     group_authority.apply_access(person, nothing, by=by)  # guard: removed-authority

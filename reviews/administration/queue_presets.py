@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from django.core.exceptions import ObjectDoesNotExist
 
-from journal import clock, log
+from journal import canonical, clock, log
 from journal.errors import FieldError, InvalidArgs, NotFound, build_field_error
 from journal.operations import operation
-from policies import people
+from policies import locks, people
 from policies.models import Person, Queue
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, ReasonCode, Verdict
 from reviews.models import QueuePreset
@@ -51,6 +52,21 @@ class OfferedPreset:
         """The reasons of a verdict, in the order of its panel."""
         return self.reasons.get(verdict) or VERDICT_SPECS[verdict].reasons
 
+    @property
+    def parts(self) -> dict[str, Sequence[str]]:
+        """What the queue offers, by names of its parts in words."""
+        reasons = {
+            f"the reasons to {verdict}": [
+                REASON_LABELS[code] for code in self.list_reasons(verdict)
+            ]
+            for verdict in VERDICT_SPECS
+        }
+        texts = dict(zip_longest(range(MOST_TEXTS), self.texts))
+        return reasons | {
+            f"text {number + 1}": [ready.text] if ready else []
+            for number, ready in texts.items()
+        }
+
     def find_text(self, key: str) -> str:
         """The text with this key; "" for one that is not offered."""
         return next((ready.text for ready in self.texts if ready.key == key), "")
@@ -70,21 +86,36 @@ def read_preset(queue: Queue) -> OfferedPreset:
     return OfferedPreset(reasons, [ReadyText(text) for text in row.texts])
 
 
-@operation(writes="QueuePreset", logs="queue.preset_changed")
+@operation(
+    locks="the queue's preset (advisory)",
+    writes="QueuePreset",
+    logs="queue.preset_changed",
+)
 def change_preset(
-    *, queue_name: str, reasons: Reasons, texts: Sequence[str], reason: str, by: Person
+    *,
+    queue_name: str,
+    reasons: Reasons,
+    texts: Sequence[str],
+    reason: str,
+    by: Person,
+    shown: str = "",
 ) -> QueuePreset:
-    """Set what the panel offers in a queue. Empty texts are left out.
+    """Set what the panel offers in a queue. Empty texts are left out. `shown` is the
+    `canonical.format_shown` of the parts that the administrator read; empty without a
+    page.
 
     Raises NotFound, NotPermitted for anyone but an administrator, TextMissing without a
-    reason, and InvalidArgs for a verdict without a reason or with one of another
-    verdict, for a text that is too long or there twice, and for too many texts.
+    reason, StaleVersion, and InvalidArgs for a verdict without a reason or with one of
+    another verdict, for a text that is too long or there twice, and for too many texts.
     """
     people.check_administrator(by)
     why = second_person.read_reason(reason)
     queue = Queue.objects.filter(name=queue_name).first()
     if queue is None:
         raise NotFound
+    locks.lock_preset(queue.pk)
+    parts = read_preset(queue).parts
+    canonical.check_shown(shown, parts, "Nothing was changed.")  # guard: preset-shown
     typed = [text.strip().replace("\r\n", "\n") for text in texts]
     if errors := [*_list_reason_errors(reasons), *_list_text_errors(typed)]:
         raise InvalidArgs("Nothing was changed.", errors=errors)

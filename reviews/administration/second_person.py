@@ -5,8 +5,8 @@ answers within a week, and the one who asked may withdraw it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar, cast
 
 from django.db import models
 from django.db.models import QuerySet
@@ -28,7 +28,20 @@ MOST_LAPSED = 100  # in one transaction
 A = TypeVar("A", bound=models.Model)
 
 
-def check_may_answer(row: Any, why_not: str, open_status: str) -> None:
+class AnswerableRow(Protocol):
+    """A row that waits for its second person."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def asked_at(self) -> datetime: ...
+
+    @property
+    def asked_by_id(self) -> int: ...
+
+
+def check_may_answer(row: AnswerableRow, why_not: str, open_status: str) -> None:
     """Raises NotPermitted for a reason why this person may not answer, and Conflict for
     a row that does not wait. Caller holds the row's lock."""
     if why_not:
@@ -36,7 +49,7 @@ def check_may_answer(row: Any, why_not: str, open_status: str) -> None:
     _check_open(row, open_status)
 
 
-def _check_open(row: Any, open_status: str) -> None:
+def _check_open(row: AnswerableRow, open_status: str) -> None:
     late = row.asked_at <= clock.now() - ANSWERED_WITHIN  # the sweep comes next
     if row.status != open_status or late:
         raise Conflict(OVER)
@@ -87,10 +100,10 @@ def withdraw_row(
     """End a row that waits, for the person who asked. A step of an operation, which
     holds the row's lock. Raises NotPermitted for anybody else, and Conflict for a row
     that does not wait."""
-    asked_by: int = row.asked_by_id  # type: ignore[attr-defined]
-    if person.pk != asked_by:
+    waiting = cast("AnswerableRow", row)
+    if person.pk != waiting.asked_by_id:
         raise NotPermitted("Only the administrator who asked for it can withdraw it.")
-    _check_open(row, open_status)
+    _check_open(waiting, open_status)
     now = clock.now()
     return machine.apply(
         row,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
@@ -13,7 +12,7 @@ from django.db import IntegrityError
 from journal import clock, log, transactions
 from journal.errors import Conflict, InvalidInput, NotPermitted
 from journal.operations import operation
-from policies import people, solo
+from policies import people
 from policies.group_access import GroupAccess, combine_access
 from policies.models import FederatedIdentity, Person
 from policies.people import NewPerson
@@ -39,16 +38,12 @@ class ProviderAccount:
     groups: frozenset[str]
 
 
-def is_offered() -> bool:
-    """Whether people sign in to this gate through a provider."""
-    return bool(settings.COUNTERSEAL.oidc_issuer) and not solo.is_solo()
-
-
 @operation(
     locks="person",
     writes="Person, FederatedIdentity, QueueUserPermission",
     logs="person.federated, person.added, person.changed, person.admitted,"
     " person.dismissed",
+    after="wake-up",
 )
 def admit_account(account: ProviderAccount) -> Person:
     """The person of this account, as the provider's groups let them act from now on.
@@ -65,8 +60,8 @@ def admit_account(account: ProviderAccount) -> Person:
     if person not in (None, known):
         raise Conflict(CHANGED)
     access = combine_access(groups, _read_groups(account, known))
-    if person is not None and not person.is_active:
-        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
+    if person is not None:
+        _check_active(person)
     if groups and access is None:  # guard: federated-groups
         raise NotPermitted(
             "None of your groups at the provider may use this gate. Ask whoever manages"
@@ -101,8 +96,7 @@ def _find_by_mailbox(account: ProviderAccount, locked: Person | None) -> Person 
         raise Conflict(CHANGED)
     if person is None:
         return None
-    if not person.is_active:
-        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
+    _check_active(person)
     linked = FederatedIdentity.objects.filter(person=person, issuer=account.issuer)
     if linked.exists():  # guard: federated-once
         raise NotPermitted(
@@ -110,6 +104,11 @@ def _find_by_mailbox(account: ProviderAccount, locked: Person | None) -> Person 
             " Ask an administrator."
         )
     return person
+
+
+def _check_active(person: Person) -> None:
+    if not person.is_active:
+        raise NotPermitted("Your account here is deactivated. Ask an administrator.")
 
 
 def _link(

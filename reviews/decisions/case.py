@@ -11,7 +11,7 @@ from typing import NamedTuple
 from journal.errors import ReauthenticationRequired
 from journal.statements import Statement
 from policies import active, second_factors
-from policies.choices import STEP_UP_LABELS, Risk, Role, StepUpMethod
+from policies.choices import Risk, Role, StepUpMethod, describe_methods
 from policies.models import FederatedIdentity, Person
 from reviews import locks, permissions, quorum
 from reviews.governance import readings as state_readings
@@ -185,13 +185,7 @@ def find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
 def list_step_up_methods(version: RequestVersion) -> Sequence[StepUpMethod]:
     """What confirms a decision of this version, by the policy it was sealed under."""
     policy = active.load_stored_policy(version.policy_id)
-    return policy.list_step_up_methods(Risk(version.risk))
-
-
-def describe_methods(methods: Sequence[StepUpMethod]) -> str:
-    """Which methods the policy takes, as a sentence."""
-    words = " or ".join(STEP_UP_LABELS[method] for method in methods)
-    return f"The policy takes {words} at this risk."
+    return policy.step_up_methods[Risk(version.risk)]
 
 
 def check_step_up(
@@ -201,8 +195,8 @@ def check_step_up(
     have, and that the policy of the version takes at its risk (docs/invariants.md I16).
     Raises ReauthenticationRequired. Caller holds the request's lock and read the person
     after it."""
-    proof = submission.step_up
-    if proof is None or not proof.holds(submission.bound, now):  # guard: step-up-bound
+    proof, bound = submission.step_up, submission.bound.digest
+    if proof is None or not proof.holds(bound, now):  # guard: step-up-bound
         raise ReauthenticationRequired
     methods = list_step_up_methods(version)
     if proof.method not in methods:  # guard: step-up-method

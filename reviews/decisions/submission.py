@@ -174,15 +174,16 @@ class ProofScope:
 
 @dataclass(frozen=True, slots=True)
 class StepUpProof:
-    """Proof of identity for one verdict: the method, the time and the scope."""
+    """Proof of identity for one verdict or one form: the method, the time and the
+    scope."""
 
     method: str
     at: datetime
-    bound: str  # a `ProofScope.digest`
+    bound: str  # a `ProofScope.digest`, or the purpose of a form
 
-    def holds(self, bound: ProofScope, now: datetime) -> bool:
+    def holds(self, bound: str, now: datetime) -> bool:
         """Whether the proof is valid for this scope now. A future time is invalid."""
-        return self.bound == bound.digest and self.at <= now <= self.at + PROOF_LIFETIME
+        return self.bound == bound and self.at <= now <= self.at + PROOF_LIFETIME
 
 
 def prove_identity(
@@ -209,7 +210,7 @@ def store_proof(session: SessionBase, proof: StepUpProof) -> None:
 
 
 def find_stored_proof(
-    session: SessionBase, bound: ProofScope, now: datetime
+    session: SessionBase, bound: str, now: datetime
 ) -> StepUpProof | None:
     """The stored proof, if it is for exactly this scope and still valid; else None."""
     try:

@@ -17,18 +17,22 @@ MAX_DEPTH = 6
 
 
 class WordingPart(NamedTuple):
-    """A piece of a sentence; a value is set bold."""
+    """A piece of a sentence; a value is set bold, and one that has a page links to
+    it."""
 
     text: str
     value: bool = False
+    url: str = ""
 
 
-def build_wording(pattern: str, **values: str) -> tuple[WordingPart, ...]:
+def build_wording(pattern: str, **values: str | WordingPart) -> tuple[WordingPart, ...]:
     """Build parts from a pattern; empty values are left out. `build_wording("{who}
     approved", who="Rita")` gives a value and a text."""
     parts: list[WordingPart] = []
     for text, name, *_ in Formatter().parse(pattern):
-        parts += [WordingPart(text), WordingPart(values.get(name or "", ""), True)]
+        value = values.get(name or "", "")
+        value = WordingPart(value, True) if isinstance(value, str) else value
+        parts += [WordingPart(text), value]
     return tuple(part for part in parts if part.text)
 
 

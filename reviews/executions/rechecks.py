@@ -13,7 +13,7 @@ from typing import NamedTuple
 from journal import canonical, restore_epochs
 from journal.statements import Statement
 from policies import active, tools
-from policies.choices import Tier
+from policies.choices import Tier, describe_methods
 from policies.documents import ToolDefinition
 from policies.evaluation import Evaluation
 from policies.models import PolicyVersion
@@ -23,7 +23,7 @@ from reviews.evidence import log_hashes
 from reviews.governance import readings
 from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
-from reviews.grants.approvers import Ballot, Deciders
+from reviews.grants.approvers import ApproverVote, Ballot, Deciders
 from reviews.grants.grants import ExpectedValue
 from reviews.models import ApprovalRequest, Execution, Revision, StateReading
 from reviews.standing_grants import uses
@@ -282,7 +282,7 @@ def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal |
     reading = _reread_state(revision, state.policy)
     asked = reevaluate_revision(revision, state.policy, now=state.now, reading=reading)
     asked = uses.apply_standing_grant(execution, asked, state.policy)
-    return _find_shortfall(execution, facts.ballot, facts.deciders, asked)
+    return _find_shortfall(execution, facts.ballot, facts.deciders, asked, state.policy)
 
 
 def _find_standing_refusal(
@@ -317,7 +317,8 @@ def _reread_state(
 def find_authority_refusal(execution: Execution, asked: Evaluation) -> Refusal | None:
     """Why the given authority is less than `asked`; None when it is enough."""
     ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
-    return _find_shortfall(execution, ballot, deciders, asked)
+    policy = active.find_active_policy()
+    return _find_shortfall(execution, ballot, deciders, asked, policy)
 
 
 def _find_shortfall(
@@ -325,6 +326,7 @@ def _find_shortfall(
     ballot: Ballot | None,
     deciders: Deciders,
     asked: Evaluation,
+    policy: PolicyVersion | None,
 ) -> Refusal | None:
     revision, request = execution.grant.revision, ballot.request if ballot else None
     # guard: tightened-tier
@@ -341,6 +343,8 @@ def _find_shortfall(
     # A version that asks for less than the policy was written past Counterseal.
     if not approvers.can_fill_steps(votes, asked.steps):  # guard: votes-policy
         return _build_tightened_refusal(revision, asked)
+    if refusal := _find_proof_refusal(votes, ballot.request, asked, policy):
+        return refusal
     was = Evaluation.from_json(revision.evaluation)
     if (asked.steps, asked.queue, asked.step_up) == (was.steps, was.queue, was.step_up):
         return None
@@ -351,6 +355,25 @@ def _find_shortfall(
     enough = approvers.has_enough_votes(votes, asked, queue=queue)
     # guard: tightened-votes
     return None if enough else _build_tightened_refusal(revision, asked)
+
+
+def _find_proof_refusal(
+    votes: Sequence[ApproverVote],
+    request: ApprovalRequest,
+    asked: Evaluation,
+    policy: PolicyVersion | None,
+) -> Refusal | None:
+    """Each proof that a step-up demands is one that the policy takes now. The proofs
+    were checked by the policy that the request was opened under."""
+    demanded = asked.step_up or Tier(request.tier) is Tier.ESCALATE
+    if policy is None or not demanded:
+        return None
+    methods = active.load_stored_policy(policy.pk).step_up_methods[asked.risk]
+    weaker = [vote for vote in votes if vote.proof and vote.proof not in methods]
+    if not weaker:  # guard: tightened-proof
+        return None
+    detail = f"{describe_methods(methods)} An approval was confirmed by another way."
+    return Refusal("policy_tightened", detail)
 
 
 def _build_tightened_refusal(revision: Revision, asked: Evaluation) -> Refusal:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from django.db.models import F, QuerySet
 
-from policies import bands
-from policies.choices import Role, Tier
+from policies import active, bands
+from policies.choices import Risk, Role, Tier, name_methods
 from policies.evaluation import Evaluation, RequiredStep
 from policies.models import PolicyVersion
 from reviews.choices import RequestStatus
@@ -106,7 +106,22 @@ def _judge_version(
     after = "blocked" if asked is None else bands.describe_people(asked)
     if asked is not None and asked.queue and asked.queue != was.queue:
         after = f"{after} in {asked.queue}"
+    if consequence is not Consequence.GONE and (noun := _narrow(version, asked, draft)):
+        consequence, after = Consequence.MORE, f"{after} with {noun}"
     return WaitingEffect(version, consequence, _describe_asked(version, was), after)
+
+
+def _narrow(
+    version: RequestVersion, asked: Evaluation | None, draft: PolicyVersion
+) -> str:
+    """What a vote must be confirmed by under the draft, where it does not take every
+    method that confirms one now; else ""."""
+    if asked is None or not (asked.step_up or version.tier == Tier.ESCALATE):
+        return ""
+    now = active.load_stored_policy(version.policy_id).step_up_methods
+    taken = active.load_document(draft).desk.list_step_up_methods(asked.risk)
+    narrower = not {*now[Risk(version.risk)]} <= {*taken}
+    return name_methods(taken) if narrower else ""
 
 
 def _describe_asked(version: RequestVersion, was: Evaluation) -> str:

@@ -36,7 +36,7 @@ class ApproverVote:
 
     decider: Decider  # as they are now
     place: str
-    proved: bool = True  # with a step-up
+    proof: str = ""  # the method of its step-up; "" without one
     at: datetime | None = None
 
     @property
@@ -256,7 +256,7 @@ def _build_vote(
 ) -> ApproverVote:
     steps = versions[row.version].steps
     place = steps[row.step or 0]["role"]
-    return ApproverVote(decider, place, bool(row.authority["step_up"]), row.at)
+    return ApproverVote(decider, place, row.authority["step_up"], row.at)
 
 
 def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
@@ -450,7 +450,7 @@ def has_enough_votes(
     queue with this name."""
     return (
         can_fill_steps(given, asked.steps)
-        and (not asked.step_up or all(vote.proved for vote in given))
+        and (not asked.step_up or all(vote.proof for vote in given))
         and all(_is_admitted(vote.person, queue) for vote in given)
     )
 

@@ -36,11 +36,19 @@ from .practice import Practice, PracticeEnding, PracticeItem
 from .proposals import Proposal, Revision, StateReading
 from .questions import Question
 from .repairs import Repair, Reversal
-from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
+from .requests import (
+    IS_OPEN,
+    ApprovalRequest,
+    Decision,
+    RequestVersion,
+    SearchEntry,
+    Snapshot,
+)
 from .stops import Incident, Stop
 from .tracing import TraceExport
 
 __all__ = [
+    "IS_OPEN",
     "Alarm",
     "ApprovalRequest",
     "AuthorityChange",

@@ -22,7 +22,7 @@ PERSONAL_PREFIX = "csp"
 USUAL_DAYS, MOST_DAYS = 90, 365
 
 
-@operation(writes="PersonalToken", logs="person.token_minted")
+@operation(writes="PersonalToken", logs="person.token_minted", after="wake-up")
 def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     """Create a token that is valid for `days`; return its text, which is not stored.
     Raises InvalidInput."""
@@ -41,7 +41,7 @@ def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     return minted.text
 
 
-@operation(writes="PersonalToken", logs="person.token_revoked")
+@operation(writes="PersonalToken", logs="person.token_revoked", after="wake-up")
 def revoke_token(*, person: Person, token_id: int) -> None:
     """Revoke one of the person's own tokens. Raises NotFound."""
     own = PersonalToken.objects.filter(person=person, pk=token_id)

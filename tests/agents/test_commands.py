@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_new_agent_takes_patterns_too(gate: Gate) -> None:
         "register_agent", "ada", "--tool=lo*", "--tool=to_come", owner="owen", by="adam"
     )
     agent = AgentKey.objects.get(agent__slug="ada").agent
-    assert agent.tools == ["to_come", "look"]
+    assert agent.tools == ["look", "to_come"]
 
 
 def test_a_lower_ceiling_acts_on_the_next_proposal(gate: Gate) -> None:
@@ -99,6 +100,55 @@ def test_a_new_owner_does_not_decide_what_waits(gate: Gate) -> None:
     assert not permissions.describe_why_cannot_decide(gate.rita, other, other.sealed)
     gate.agent.refresh_from_db()
     assert gate.rita.public_id in propose(gate.agent).barred
+
+
+def test_limits_in_24_hours_tighten_at_once_and_loosen_by_two(gate: Gate) -> None:
+    printed = run(
+        "change_agent",
+        "riley",
+        "--daily-proposals=5",
+        "--daily-money=500.00 USD",
+        "--daily-money=20 EUR",
+        by="adam",
+    )
+    assert "daily proposals: 5 of 5 left" in printed
+    assert "20.00 of 20.00 EUR left, 500.00 of 500.00 USD left" in printed
+    gate.agent.refresh_from_db()
+    money = {"EUR": "20.00", "USD": "500.00"}
+    assert (gate.agent.daily_proposals, gate.agent.daily_money) == (5, money)
+    printed = run(
+        "change_agent",
+        "riley",
+        "--daily-proposals=0",
+        "--daily-money=",
+        "--reason=It is trusted.",
+        by="adam",
+    )
+    assert "waits for a second administrator" in printed
+    assert "daily proposals: 5 of 5 left" in printed
+    change = gate.agent.changes.get()
+    setting_changes.confirm_change(
+        change_id=change.pk, digest=change.digest, by=gate.alma
+    )
+    gate.agent.refresh_from_db()
+    assert (gate.agent.daily_proposals, gate.agent.daily_money) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("--daily-proposals=-1", "from 1 to 1000000, or 0 for no limit"),
+        ("--daily-proposals=1000001", "from 1 to 1000000, or 0 for no limit"),
+        ("--daily-money=much", 'write a line such as "500.00 USD"'),
+        ("--daily-money=1 USD\n2 USD", "USD stands in two lines"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_and_said(
+    gate: Gate, option: str, error: str
+) -> None:
+    with pytest.raises(CommandError, match=re.escape(error)):
+        run("change_agent", "riley", option, by="adam")
+    assert not LogRecord.objects.filter(kind="agent.changed").exists()
 
 
 @pytest.mark.parametrize("by", ["sue", "owen", "otto"])

@@ -7,6 +7,7 @@ from django.core.management import CommandError, call_command
 
 from agents import keys, registry
 from agents.models import Agent
+from agents.registry import NewAgent
 from agents.webhooks import endpoints
 from journal.errors import Conflict, NotPermitted
 from journal.models import LogRecord
@@ -18,24 +19,20 @@ URL = "https://hooks.example.com/riley"
 
 def test_registering_is_a_record_with_owner_and_tools(gate: Gate) -> None:
     registry.register_agent(
-        slug="ada", name="Ada", owner=gate.owen, tools=["look"], by=gate.adam
+        new=NewAgent("ada", "Ada", gate.owen, ["look"]), by=gate.adam
     )
     assert LogRecord.objects.filter(kind="agent.registered", agent="ada").exists()
 
 
 def test_a_name_is_given_once(gate: Gate) -> None:
     with pytest.raises(Conflict):
-        registry.register_agent(
-            slug="riley", name="R", owner=gate.owen, tools=[], by=gate.adam
-        )
+        registry.register_agent(new=NewAgent("riley", "R", gate.owen, []), by=gate.adam)
 
 
 def test_an_administrator_registers_and_the_owner_too_releases(gate: Gate) -> None:
     count = LogRecord.objects.count()
     with pytest.raises(NotPermitted):
-        registry.register_agent(
-            slug="ada", name="Ada", owner=gate.owen, tools=[], by=gate.rita
-        )
+        registry.register_agent(new=NewAgent("ada", "Ada", gate.owen, []), by=gate.rita)
     with pytest.raises(NotPermitted):
         registry.release_version(agent=gate.agent, version="2", by=gate.rita)
     with pytest.raises(NotPermitted):

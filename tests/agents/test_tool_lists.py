@@ -1,4 +1,4 @@
-"""`counterseal agents list`, `tools list` and `tools show`."""
+"""`counterseal agents list` and `show`, `tools list` and `tools show`."""
 
 from __future__ import annotations
 
@@ -69,3 +69,30 @@ def test_agents_are_listed_with_their_valid_keys(gate: Gate) -> None:
     printed = run("list_agents")
     assert "\x1b" not in printed
     assert "\u202e" not in printed
+
+
+def test_what_is_left_of_the_limits_is_listed_and_shown(gate: Gate) -> None:
+    """One payment of 240.00 USD within the 24 hours."""
+    run(
+        "change_agent",
+        "riley",
+        "--daily-proposals=20",
+        "--daily-money=500.00 USD",
+        by="adam",
+    )
+    gate.agent.refresh_from_db()
+    factories.propose(gate.agent, amount="240.00")
+    limits = {
+        "daily_proposals": {"limit": 20, "left": 19},
+        "daily_money": [{"currency": "USD", "limit": "500.00", "left": "260.00"}],
+    }
+    shown = json.loads(run("show_agent", "riley", json=True))
+    assert shown.items() >= limits.items()
+    (listed,) = json.loads(run("list_agents", json=True))
+    assert listed == shown
+    printed = run("show_agent", "riley")
+    assert "daily proposals: 19 of 20 left" in printed
+    assert "daily money: 260.00 of 500.00 USD left" in printed
+    assert "19 of 20 left" in run("list_agents")
+    with pytest.raises(CommandError, match="no agent zoe: `counterseal agents list`"):
+        run("show_agent", "zoe")

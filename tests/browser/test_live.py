@@ -11,6 +11,9 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize, expect
 
 from agents import keys
+from policies import people
+from policies.choices import Role
+from reviews.administration import accounts
 from tests import factories
 from tests.browser.conftest import WITHIN_MS, Desk, listen, settle, sign_in
 from tests.conftest import Gate
@@ -281,3 +284,47 @@ def test_a_server_that_comes_back_is_found_again(
 def tick(page: Page) -> bool:
     page.wait_for_timeout(200)
     return False
+
+
+def test_a_deactivated_person_sees_that_they_are_signed_out(
+    gate: Gate, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    page = rita.desk.open("/help/")  # a page that asks nothing by itself
+    streaming(rita)
+    accounts.deactivate_account(person=gate.rita, by=gate.adam)
+    expect(page.locator("#trouble")).to_contain_text("You are signed out.")
+    link = page.locator("#trouble").get_by_role("link", name="Sign in")
+    assert (link.get_attribute("href") or "").startswith("/sign-in/?next=%2Fhelp%2F")
+    assert "Nothing will be sent." in rita.desk.heard("#sr-alert")
+    rita.desk.said.clear()  # the browser itself told of the 401
+
+
+def test_signing_out_is_said_on_every_other_page(
+    live: Stack, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    page = rita.desk.open("/help/")
+    streaming(rita)
+    other = page.context.new_page()
+    other.goto(f"{live.base_url}/help/")
+    other.locator("form[action='/sign-out/'] button").first.evaluate("b => b.click()")
+    other.wait_for_url("**/sign-in/**")
+    other.close()
+    expect(page.locator("#trouble")).to_contain_text("You are signed out.")
+    rita.desk.said.clear()
+
+
+def test_a_page_whose_reader_got_another_role_listens_anew_at_once(
+    gate: Gate, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    page = rita.desk.open("/help/")
+    streaming(rita)
+    rita.asked.clear()
+    change = people.PersonChange(role=Role.SUPERVISOR)
+    people.change_person(gate.rita, change, by=gate.adam)
+    page.wait_for_function("() => window.events > 1")
+    # It asked why, and did not wait for the browser's own reconnection.
+    assert any(url.endswith("/events/") for url in rita.asked)
+    expect(page.locator("#trouble")).to_be_hidden()

@@ -64,8 +64,8 @@ def test_what_ran_without_asking_is_announced(gate: Gate, as_: SignIn) -> None:
 def test_the_log_is_sentences(gate: Gate, as_: SignIn) -> None:
     decide(propose(gate.agent).request, gate.rita, "reject", reason_code="unsafe")
     source = as_("otto").get("/log/").content.decode()
-    assert "<b>Rita Example</b> rejected" in source
-    assert "<b>riley</b> proposed" in source
+    assert "<b>Rita Example</b></a>" in source
+    assert '<a href="/agents/riley/"><b>riley</b></a>' in source
 
 
 def test_every_kind_of_record_has_a_sentence_of_its_own(

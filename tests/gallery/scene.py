@@ -63,13 +63,15 @@ class SceneGroup:
     """Scenes that share one database, in the order in which they are built.
 
     `shows` are the URL names of pages that some of the scenes must be at; `urls` is
-    another URL configuration to serve; `solo` serves them in solo mode.
+    another URL configuration to serve; `solo` serves them in solo mode, and `federated`
+    beside an identity provider, which is never asked.
     """
 
     name: str
     shows: tuple[str, ...] = ()
     urls: str = ""
     solo: bool = False
+    federated: bool = False
     prepare: Callable[[StoreGate], object] = lambda gate: None
     scenes: list[Scene] = field(default_factory=list)
 

@@ -132,6 +132,8 @@ def test_no_scene_has_a_fault(
     settings.ROOT_URLCONF = group.urls or settings.ROOT_URLCONF
     # With a name, so that the pages offer passkeys.
     mode = {"solo": group.solo, "base_url": "http://localhost:8000"}
+    if group.federated:
+        mode |= {"oidc_issuer": "https://id.example.org", "oidc_name": "Example ID"}
     settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=mode)
     store = open_store(gate, tmp_path)
     group.prepare(store)

@@ -6,6 +6,7 @@ import hmac
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -15,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from journal import canonical, log
 from journal.models import LogPayload, LogRecord
+from tests.journal.test_notify import listening
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs" / "log-record.schema.json").read_text()
@@ -207,3 +209,29 @@ def test_erasing_a_payload_leaves_the_leaf_as_it_was():
     record = appended("a.b", actor=PERSON, at=AT, private={"text": "Ana"})
     LogPayload.objects.filter(record=record).delete()
     assert bytes(LogRecord.objects.get(pk=record.pk).leaf) == record.leaf
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "callers"),
+    [
+        ("person.deactivated", {"data": {"person": "u-2"}}, ["person:u-2"]),
+        ("person.token_revoked", {"data": {"prefix": "x"}}, ["person:u-1"]),
+        ("authority.confirmed", {"data": {"person": "u-2"}}, ["person:u-2"]),
+        (
+            "substitution.ended",
+            {"data": {"person": "u-2", "substitute": "u-3"}},
+            ["person:u-2", "person:u-3"],
+        ),
+        ("agent.key_revoked", {"agent": "riley"}, ["agent:riley"]),
+        ("request.decided", {"agent": "riley", "data": {"person": "u-2"}}, []),
+    ],
+)
+@pytest.mark.django_db(transaction=True)
+def test_a_change_of_access_is_announced_to_whom_it_concerns(
+    kind: str, members: dict[str, Any], callers: list[str]
+) -> None:
+    with listening() as heard:
+        with transaction.atomic():
+            log.append(kind, actor=PERSON, at=AT, **members)
+            assert heard() == []
+        assert sorted(heard()) == callers

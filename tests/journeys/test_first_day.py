@@ -192,11 +192,20 @@ def register_agent(company: Company) -> str:
     page.locator("#id_slug").fill("billing")
     page.locator("#id_owner").select_option(index=1)
     page.get_by_label("Every tool of the policy").check()
+    page.get_by_label("Reason").fill("It gives credits.")
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Register and show the key").click()
     key = page.get_by_test_id("key").locator("code").inner_text()
     company.show(page, "an-agent-with-a-key")
     assert KEY.fullmatch(key)
+    other = company.pages["ada"]
+    other.goto(f"{company.base}/overview/")
+    other.get_by_test_id("changes").get_by_role("link", name="Billing").click()
+    other.get_by_role("link", name="Waits for a second administrator").click()
+    other.get_by_label("Your password").fill(PASSWORD)
+    company.show(other, "the-other-confirms-its-tools")
+    other.get_by_role("button", name="Confirm").click()
+    expect(other.get_by_role("heading", level=1)).to_have_text("Billing")
     return key
 
 

@@ -39,6 +39,7 @@ DECIDE = "tests/races/test_decide.py"
 FILES = "tests/desk/as_seen/test_file_views.py"
 EXPIRE = "tests/races/test_expire.py"
 FORGED = "tests/security/test_forged_votes.py"
+FRESH = "tests/desk/components/test_fresh_sign_in.py"
 PROVIDER = "tests/desk/account/test_provider_sign_in.py"
 PASSKEYS = "tests/policies/test_passkeys.py"
 PROPOSE = "tests/races/test_propose.py"
@@ -312,6 +313,14 @@ GUARDS = [
         "::test_who_read_that_nobody_asked_is_not_the_second_to_lift",
     ),
     Guard(
+        "a policy needs people who have what it takes as a step-up",
+        "policies/versions.py",
+        "activate_version",
+        "activation-methods",
+        NEVER,
+        "tests/policies/test_method_covers.py",
+    ),
+    Guard(
         "a policy is activated as it was read",
         "policies/versions.py",
         "activate_version",
@@ -374,6 +383,15 @@ GUARDS = [
         "::test_other_terms_than_were_read_are_not_consented_to",
     ),
     Guard(
+        "a preset is changed as it was read",
+        "reviews/administration/queue_presets.py",
+        "change_preset",
+        "preset-shown",
+        NOTHING,
+        "tests/desk/queues/test_views.py"
+        "::test_who_did_not_read_the_newest_preset_changes_nothing",
+    ),
+    Guard(
         "a shift joins the rota that was read",
         "notifications/on_call/shifts.py",
         "plan_shift",
@@ -430,7 +448,7 @@ GUARDS = [
         "reviews/decisions/case.py",
         "check_step_up",
         "step-up-bound",
-        WithoutOperand("not proof.holds(submission.bound, now)"),
+        WithoutOperand("not proof.holds(bound, now)"),
         STEP_UP,
     ),
     Guard(
@@ -443,11 +461,27 @@ GUARDS = [
     ),
     Guard(
         "a fresh sign-in at the provider is the person's own, and fresh",
-        "desk/components/sign_in.py",
+        "desk/components/fresh_sign_in.py",
         "store_provider_proof",
         "provider-proof",
         NEVER,
         PROVIDER,
+    ),
+    Guard(
+        "a fresh sign-in confirms the form that it was made for alone",
+        "desk/components/fresh_sign_in.py",
+        "confirm_form",
+        "form-proof",
+        NEVER,
+        FRESH,
+    ),
+    Guard(
+        "a fresh sign-in confirms a form once",
+        "desk/components/fresh_sign_in.py",
+        "confirm_form",
+        "form-proof-once",
+        NEVER,
+        FRESH,
     ),
     Guard(
         "a proof is by a method that the policy takes",
@@ -971,6 +1005,14 @@ GUARDS = [
         "tests/reviews/executions/test_rechecks.py",
     ),
     Guard(
+        "how approvers proved who they are is enough for the policy of now",
+        "reviews/executions/rechecks.py",
+        "_find_proof_refusal",
+        "tightened-proof",
+        ALWAYS,
+        "tests/reviews/executions/test_rechecks.py",
+    ),
+    Guard(
         "who agreed is enough for the policy of now",
         "reviews/executions/rechecks.py",
         "_find_shortfall",
@@ -1413,6 +1455,14 @@ GUARDS = [
         "tests/agents/test_setting_changes.py",
     ),
     Guard(
+        "a new agent's tools and risk wait for another administrator",
+        "agents/registry.py",
+        "propose_agent",
+        "new-agent-second-person",
+        NEVER,
+        "tests/desk/agents/test_registration_views.py",
+    ),
+    Guard(
         "an administrator does not confirm their own looser settings of an agent",
         "agents/setting_changes.py",
         "describe_why_no_answer",
@@ -1596,6 +1646,14 @@ GUARDS = [
         "reviews/administration/provisioning.py",
         "remove_user",
         "removed-authority",
+        NOTHING,
+        "tests/desk/scim/test_identity.py",
+    ),
+    Guard(
+        "whom the provider deletes stands in for nobody",
+        "reviews/administration/provisioning.py",
+        "remove_user",
+        "removed-substitutions",
         NOTHING,
         "tests/desk/scim/test_identity.py",
     ),

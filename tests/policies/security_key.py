@@ -73,6 +73,12 @@ class SecurityKey:
         return json.dumps({**plain, "response": response, "clientExtensionResults": {}})
 
 
+def offer_passkeys(settings: Any) -> None:
+    """The gate has an address for which browsers make passkeys."""
+    changed = {"base_url": "http://localhost:8000"}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
+
+
 def give_key(
     person: Person, count: int | None = 0
 ) -> tuple[SecurityKey, tuple[str, ...]]:

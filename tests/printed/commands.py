@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from counterseal_client.command_line import main, server_commands
 from counterseal_client.mcp import command as mcp_command
-from hitl import command_line, environment
+from hitl import command_line, variable_types
 from tests.guards import ROOT
 from tests.printed.texts import Text
 
@@ -189,7 +189,7 @@ def _paste_openssl(
     done = subprocess.run(
         ["openssl", *words], capture_output=True, text=True, check=True
     )
-    assert environment._parse_key(done.stdout)
+    assert variable_types._parse_key(done.stdout)
 
 
 def _paste_elsewhere(

@@ -125,7 +125,7 @@ def test_who_could_help_is_listed_and_who_is_there(gate: Gate) -> None:
     gate.sam.is_active = False
     gate.sam.save()
     people = page.build_workload_page(fresh(gate.sue), clock.now()).people
-    assert [(one.name, one.here, one.given) for one in people] == [
+    assert [(str(one.person), one.here, one.given) for one in people] == [
         ("Tom Example", False, 1),
         ("Rita Example", True, 0),
     ]

@@ -287,6 +287,7 @@ ROUTES: dict[str, Row] = {
     # No identity provider there: tests/desk/account/test_provider_sign_in.py.
     "reviews:provider_sign_in": Row(sees=NONE, writes=False),
     "reviews:provider_callback": Row(sees=NONE, writes=False),
+    "reviews:confirm_form": Row(get=PEOPLE),  # no form waits there
     "reviews:sign_out": Row(post=PEOPLE, writes=False),
     # There is an administrator, so it is closed to all: tests/desk/setup.
     "reviews:setup": Row(sees=NONE, ids={"token": "setup"}, writes=False),
@@ -312,6 +313,7 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:queues": Row(get=SEES_PEOPLE),
     "health": Row(get=SEES_PEOPLE),
+    "channels": Row(get=SEES_PEOPLE),
     "reviews:view_save": Row(
         post=PEOPLE,
         ids={"page": "list"},

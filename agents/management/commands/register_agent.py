@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from agents import keys, registry
+from agents.registry import NewAgent
 from journal.errors import DomainError
 from policies.choices import Risk
 from policies.management import lookups
@@ -40,16 +41,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         by = lookups.load_person(options["by"])
         try:
-            agent = registry.register_agent(
+            new = NewAgent(
                 slug=options["slug"],
                 name=options["name"] or options["slug"].title(),
                 owner=lookups.load_person(options["owner"]),
                 tools=_resolve_tools(options["tools"]),
-                by=by,
                 risk_ceiling=Risk(options["risk_ceiling"]),
                 unattended=options["unattended"],
                 version=options["agent_version"],
             )
+            agent = registry.register_agent(new=new, by=by)
         except DomainError as error:
             raise lookups.to_command_error(error) from error
         self.stdout.write(keys.issue_key(agent=agent, by=by))

@@ -39,9 +39,8 @@ class Command(BaseCommand):
             described = {**row, "definition": tool.definition}
             self.stdout.write(tables.format_json(described))
             return
-        for label, value in row.items():
-            text = inert.format_line(tables.format_cell(value))
-            self.stdout.write(f"{label.replace('_', ' ')}: {text}")
+        for line in tables.format_fields(row):
+            self.stdout.write(inert.format_line(line))
         self.stdout.write("definition:")
         # ASCII, which nothing in it can leave.
         self.stdout.write(json.dumps(tool.definition, indent=2))

@@ -265,6 +265,25 @@ export interface CostOut {
 }
 
 /**
+ * The money in one currency that an agent may move within 24 hours over all its
+ * tools, and what is left of it now.
+ */
+export interface DailyMoneyOut {
+  readonly currency: string;
+  readonly limit: string;
+  readonly left: string;
+}
+
+/**
+ * How many actions an agent may propose within 24 hours, and how many are left
+ * now.
+ */
+export interface DailyProposalsOut {
+  readonly limit: number;
+  readonly left: number;
+}
+
+/**
  * One verdict on an exact ordered list. `digest` is the SHA-256 of the RFC 8785
  * bytes of the items' `entry` in this order; `GET` returns it for any selection.
  */
@@ -1139,7 +1158,11 @@ export interface WebhookEventRequest {
   readonly version: number;
 }
 
-/** The agent that a key belongs to. `state` is "running", "paused" or "stopped". */
+/**
+ * The agent that a key belongs to. `state` is "running", "paused" or "stopped". A
+ * limit is null where the agent has none; with `daily_money`, a currency that it does
+ * not list cannot be moved.
+ */
 export interface WhoamiOut {
   readonly agent: string;
   readonly name: string;
@@ -1148,6 +1171,8 @@ export interface WhoamiOut {
   readonly risk_ceiling: string;
   readonly scopes: ReadonlyArray<string>;
   readonly state: string;
+  readonly daily_proposals: DailyProposalsOut | null;
+  readonly daily_money: ReadonlyArray<DailyMoneyOut> | null;
 }
 
 /** What each operation takes and answers. */

@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
 
 def _describe_ceiling(person: Person) -> str:
-    if person.ceiling_minor is None:
+    amount = person.ceiling
+    if amount is None:
         return "no ceiling"
-    amount = money.Money(person.ceiling_minor, person.ceiling_currency)
     return f"up to {money.format_amount(amount)} {amount.currency}"

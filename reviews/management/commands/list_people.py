@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from policies.management import tables
 from policies.models import Person, Queue
-from policies.money import Money, format_money
+from policies.money import format_money
 from reviews import permissions
 from reviews.presenters import inert
 
@@ -35,9 +35,7 @@ class Command(BaseCommand):
 
 
 def _describe_person(person: Person, queues: dict[int, str]) -> dict[str, Any]:
-    ceiling = None
-    if person.ceiling_minor is not None:
-        ceiling = format_money(Money(person.ceiling_minor, person.ceiling_currency))
+    ceiling = format_money(person.ceiling) if person.ceiling else None
     return {
         "user": person.username,
         "name": inert.format_line(person.get_full_name()),

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents import keys
+from agents import keys, registry
 from agents.models import AgentKey, Checkpoint, IdempotencyKey, Thread
+from agents.registry import AgentChange
 from journal import ids
 from journal.models import LogRecord
 from reviews import redaction
@@ -20,7 +21,7 @@ from reviews.stops import stops
 from tests import factories, worlds
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
-from tests.factories import decide, proposal_body
+from tests.factories import decide, proposal_body, propose
 from tests.reviews.outbound.test_trace_context import GIVEN
 
 
@@ -96,6 +97,20 @@ def test_a_proposal_needs_a_key(caller: Caller) -> None:
 def test_without_a_good_key_nothing_is_said(gate: Gate, key: str) -> None:
     response = Caller(key, iter(range(9))).get("/whoami")
     assert (response.status_code, code(response)) == (401, "bad_key")
+
+
+def test_an_agent_reads_what_is_left_of_its_limits(caller: Caller, gate: Gate) -> None:
+    identity = caller.get("/whoami").json()
+    assert identity["daily_proposals"] is identity["daily_money"] is None
+    change = AgentChange(daily_proposals=2, daily_money={"USD": "100.00"})
+    registry.change_agent(agent=gate.agent, change=change, by=gate.adam)
+    gate.agent.refresh_from_db()
+    propose(gate.agent, amount="60.00")
+    identity = caller.get("/whoami").json()
+    assert identity["daily_proposals"] == {"limit": 2, "left": 1}
+    assert identity["daily_money"] == [
+        {"currency": "USD", "limit": "100.00", "left": "40.00"}
+    ]
 
 
 def test_a_revoked_key_ends_at_once(caller: Caller, gate: Gate) -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-import httpx2
 import pytest
 from django.test import Client
-from oidc_provider_mock import run_server_in_thread
 
 from desk.components import identity_provider
 from journal.models import LogRecord
-from policies import second_factors
 from policies.group_access import parse_groups
 from policies.models import (
     FederatedIdentity,
@@ -30,13 +25,12 @@ from reviews.administration.authority import load_authority
 from tests import pages
 from tests.assurance.planting import reload
 from tests.conftest import Gate
+from tests.desk.openid import BEGIN, OLD, Directory, sign_in
 from tests.factories import propose
 from tests.markup import read_page
 
-# What the provider of the tests is built on warns of its own methods.
-OLD = "ignore:.*is deprecated and will be removed:DeprecationWarning"
 pytestmark = [pytest.mark.django_db, pytest.mark.filterwarnings(OLD)]
-SIGN_IN, BEGIN = "/sign-in/", "/sign-in/provider/"
+SIGN_IN = "/sign-in/"
 GROUPS = """{"gate-supervisors": {"role": "supervisor", "queues": ["money"]},
  "gate-money": {"role": "reviewer", "queues": ["money"]},
  "gate-mail": {"role": "reviewer", "queues": ["mail"]}}"""
@@ -49,56 +43,9 @@ NINA = {
 }
 
 
-@dataclass
-class Directory:
-    """The provider, as its administrator and as people's browsers meet it."""
-
-    address: str
-
-    def put(self, subject: str, **claims: Any) -> None:
-        httpx2.put(
-            f"{self.address}/users/{subject}", json=claims, trust_env=False
-        ).raise_for_status()
-
-    def consent(self, address: str, subject: str) -> str:
-        """Sign in at the provider; returns where it leads the browser back to."""
-        answer = httpx2.post(address, data={"sub": subject}, trust_env=False)
-        parts = urlsplit(answer.headers["Location"])
-        return f"{parts.path}?{parts.query}"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with run_server_in_thread() as server:
-        yield f"http://localhost:{server.server_port}"
-
-
-@pytest.fixture
-def directory(server: str, settings: Any) -> Iterator[Directory]:
-    changed = {
-        "oidc_issuer": server,
-        "oidc_client_id": "counterseal",
-        "oidc_client_secret": "secret",
-        "oidc_name": "Example ID",
-    }
-    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
-    yield Directory(server)
-    identity_provider._load_provider.cache_clear()
-
-
 def use_groups(settings: Any) -> None:
     changed = {"oidc_groups": parse_groups(GROUPS)}
     settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
-
-
-def sign_in(
-    directory: Directory, subject: str, client: Client | None = None, query: str = ""
-) -> tuple[Client, Any]:
-    client = client or Client()
-    onward = client.get(f"{BEGIN}{query}")
-    assert onward.status_code == 302
-    back = directory.consent(onward["Location"], subject)
-    return client, client.get(back)
 
 
 def is_in(client: Client) -> bool:
@@ -249,29 +196,6 @@ def test_the_document_of_another_issuer_and_weak_signatures_are_refused(
         provider.load_server_metadata()
 
 
-def test_a_person_without_a_password_sets_an_app_up_after_a_fresh_sign_in(
-    gate: Gate, directory: Directory, settings: Any
-) -> None:
-    use_groups(settings)
-    page, begin = "/me/second-factor/", {"act": "begin"}
-    directory.put("sub-nina", **NINA, groups=["gate-money"])
-    client, _ = sign_in(directory, "sub-nina")
-    assert "Sign in again with Example ID" in read_page(client.get(page))
-    assert client.post(page, begin).status_code == 422
-    hour_ago = int(time.time()) - 3600
-    directory.put("sub-nina", **NINA, groups=["gate-money"], auth_time=hour_ago)
-    sign_in(directory, "sub-nina", client, f"?fresh&next={page}")
-    assert client.post(page, begin).status_code == 422
-    directory.put("sub-nina", **NINA, groups=["gate-money"])
-    onward = client.get(f"{BEGIN}?fresh&next={page}")["Location"]
-    assert parse_qs(urlsplit(onward).query)["prompt"] == ["login"]
-    _, answer = sign_in(directory, "sub-nina", client, f"?fresh&next={page}")
-    assert answer["Location"] == page
-    assert client.post(page, begin).status_code == 302
-    nina = Person.objects.get(email=NINA["email"])
-    assert second_factors.find_pending_secret(nina)
-
-
 def test_groups_that_the_provider_keeps_here_count_in_place_of_the_answers(
     gate: Gate, directory: Directory, settings: Any
 ) -> None:
@@ -299,9 +223,9 @@ def test_a_fresh_sign_in_confirms_the_one_verdict_that_it_was_for(
         directory.put(f"sub-{who.username}", **about)
     client, _ = sign_in(directory, "sub-sue")
     panel = f"/requests/{asked.pk}/decide/?arm=approve"
-    found = re.search(r"verdict=([^&\"]+)", client.get(panel).content.decode())
+    found = re.search(r"confirms=([^&\"]+)", client.get(panel).content.decode())
     assert found
-    query = f"?fresh&verdict={found[1]}&next={quote(panel)}"
+    query = f"?fresh&confirms={found[1]}&next={quote(panel)}"
     sue = {"email": gate.sue.email, "email_verified": True}
 
     def decide() -> int:

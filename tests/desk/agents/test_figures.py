@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from agents.models import AgentKey
-from desk.agents import own, visibility
+from desk.agents import figures, own, visibility
 from desk.agents.figures import AgentFigures
 from journal import clock
 from reviews.choices import StopMode, Verdict
@@ -57,6 +59,17 @@ def test_yesterday_is_over(gate: Gate) -> None:
     worlds.rewrite(Proposal, proposal.pk, created_at=before)
     day = day_of(gate)
     assert (day.proposed, day.seen_at) == (0, None)
+
+
+def test_the_list_says_that_only_the_newest_are_counted(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+    assert "Counted are" not in read_page(as_("sue").get(LIST))
+    monkeypatch.setattr(figures, "MAX_COUNTED", 2)
+    assert "Counted are the newest 2 proposals." in read_page(as_("sue").get(LIST))
+    assert day_of(gate).proposed == 2
 
 
 def test_an_agent_was_seen_when_its_key_was_last_used(gate: Gate) -> None:

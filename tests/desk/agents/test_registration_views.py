@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agents import keys
-from agents.models import Agent
+from agents.models import Agent, SettingsChange
 from journal.errors import InvalidAgentKey
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
@@ -30,6 +30,7 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
         "owner": gate.owen.public_id,
         "tools": "pay_o*, later_tool",
         "risk_ceiling": "medium",
+        "reason": "It answers mails.",
         "password": PASSWORD,
     }
     for field, value in (
@@ -37,6 +38,7 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
         ("tools", "nothing_*"),
         ("slug", "a b"),
         ("owner", "u-unheard"),
+        ("reason", " "),
     ):
         refused = adam.post(NEW, {**sent, field: value})
         assert refused.status_code == 422, field
@@ -45,8 +47,17 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
     done = adam.post(NEW, sent)
     text = re.search(r"cs_\S+", read_text(done, "key"))
     assert text is not None
+    assert "may propose nothing until" in read_page(done)
     agent = Agent.objects.get(slug="ada")
     assert keys.authenticate_key(text[0]).agent == agent
+    assert (agent.tools, agent.risk_ceiling) == ([], "low")
+    (change,) = SettingsChange.objects.all()
+    path = f"/agents/ada/changes/{change.pk}/"
+    answer = {"answer": "confirm", "digest": change.digest, "password": PASSWORD}
+    assert adam.post(path, answer).status_code != 302
+    assert Agent.objects.get(slug="ada").tools == []
+    assert as_("alma").post(path, answer).status_code == 302
+    agent = Agent.objects.get(slug="ada")
     assert (agent.tools, agent.risk_ceiling) == (["later_tool", "pay_opaque"], "medium")
     assert text[0] not in read_page(adam.get("/agents/ada/keys/"))
     taken = adam.post(NEW, sent)

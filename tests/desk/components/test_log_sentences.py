@@ -10,6 +10,7 @@ from desk.components.log_sentences import SENTENCES, describe_record
 from journal.models import LogRecord
 from journal.state_machine import Machine
 from reviews import transitions
+from reviews.effects.wording import WordingPart
 from tests.conftest import ROOT
 
 PACKAGES = ("journal", "policies", "reviews", "agents")
@@ -41,12 +42,17 @@ def _kinds(args: list[ast.expr]) -> Iterator[str]:
 
 
 def test_a_changed_person_is_said_with_what_changed() -> None:
-    leaf = {"data": {"fields": "role email"}, "verdict": "", "policy": None}
+    leaf = {
+        "kind": "person.changed",
+        "data": {"fields": "role email"},
+        "verdict": "",
+        "policy": None,
+    }
     row = LogRecord(kind="person.changed")
-    parts = describe_record(row, leaf, "Ada")
-    assert (
-        "".join(part.text for part in parts) == "Ada changed a person's role and email"
+    parts = describe_record(
+        row, leaf, WordingPart("Ada", True), WordingPart("Bob", True)
     )
+    assert "".join(part.text for part in parts) == "Ada changed role and email of Bob"
 
 
 def test_every_record_is_a_sentence() -> None:

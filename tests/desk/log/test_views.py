@@ -39,7 +39,7 @@ def test_a_reason_has_the_words_of_its_panel_and_a_missing_value_is_none(
 
 
 def shown(source: bytes) -> int:
-    return source.count(b'class="effect"')
+    return source.count(b"data-row>")
 
 
 @pytest.fixture

@@ -56,9 +56,11 @@ def test_a_stopped_tool_is_marked(gate: Gate, as_: SignIn) -> None:
         mode=StopMode.PAUSED,
     )
     page = read_page(as_("adam").get("/tools/"))
-    assert "Paused by" in read_row(page, "pay")
-    assert f"/stop/{stop.pk}/" in read_row(page, "pay")
-    assert "Paused by" not in read_row(page, "write")
+    row = read_row(page, "pay")
+    assert "Paused</a>" in row
+    assert f'<a href="/people/{gate.sue.public_id}/">{gate.sue}</a>' in row
+    assert f"/stop/{stop.pk}/" in row
+    assert "Paused" not in read_row(page, "write")
 
 
 def test_undeclared_tools_stand_there_for_an_administrator(

@@ -19,6 +19,7 @@ from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
 from tests.markup import read_page
+from tests.policies.security_key import give_key, offer_passkeys
 
 
 def signed_in(gate: Gate, name: str) -> Client:
@@ -190,6 +191,32 @@ def test_what_was_not_on_the_screen_is_not_activated(gate: Gate) -> None:
     assert "Agreed with finance." in page
     draft.refresh_from_db()
     assert draft.status == "draft"
+    assert activate(alma, draft).status_code == 302
+
+
+def test_a_draft_names_those_who_lack_what_it_takes(gate: Gate, settings: Any) -> None:
+    offer_passkeys(settings)
+    give_key(gate.sue)
+    document = factories.document_of_tests()
+    document["desk"]["step_up"] = {"high": ["passkey"]}
+    draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
+    alma = signed_in(gate, "alma")
+    page = read_page(alma.get(f"/policies/{draft.number}/"))
+    assert "2 supervisors with a passkey" in page
+    assert "Too few: it cannot be activated." in page
+    assert "1 of 4 has a passkey" in page
+    covers = page[page.index('data-testid="covers"') :]
+    for who in (gate.rita, gate.tom, gate.sam):
+        assert str(who) in covers[: covers.index("</table>")]
+    refused = activate(alma, draft)
+    assert refused.status_code == 422
+    assert "1 of 2 supervisors who can decide here have a passkey" in read_page(refused)
+    factories.propose(gate.agent, amount="899.00")
+    page = read_page(alma.get(f"/policies/{draft.number}/"))
+    assert "1 would not run as approved now" in page
+    assert "2 supervisors with a passkey" in page[page.index('data-testid="effects"') :]
+    give_key(gate.sam)
+    assert "Too few" not in read_page(alma.get(f"/policies/{draft.number}/"))
     assert activate(alma, draft).status_code == 302
 
 

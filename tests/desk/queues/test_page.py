@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from desk.queues.page import StaffedQueue, build_queues_page
 from journal.errors import NotPermitted
-from policies.models import Person
+from policies.models import Passkey, Person
 from tests.conftest import Gate
+from tests.factories import document_of_tests, policy
+from tests.policies.security_key import give_key, offer_passkeys
 
 
 def find_line(gate: Gate, name: str = "money") -> StaffedQueue:
@@ -38,6 +42,30 @@ def test_a_step_without_enough_people_comes_first(gate: Gate) -> None:
     assert demand.lacks == "1 of 2 supervisors"
     assert demand.verdict == "Cannot be met: 1 of 2 supervisors"
     assert demand in line.demands
+
+
+def test_those_who_lack_what_the_policy_takes_are_a_gap(
+    gate: Gate, settings: Any
+) -> None:
+    offer_passkeys(settings)
+    for who in (gate.sue, gate.sam):
+        give_key(who)
+    document = document_of_tests()
+    document["desk"]["step_up"] = {"high": ["passkey"], "critical": ["passkey"]}
+    policy(gate.people, document)
+    line = find_line(gate)
+    demand = next(one for one in line.demands if one.having)
+    assert demand.tier == "an escalation"
+    assert demand.needs == "at high risk 2 supervisors with a passkey"
+    assert (demand.having, demand.verdict) == (
+        "2 of 4 have a passkey",
+        "Nobody to spare",
+    )
+    assert list(demand.lacking) == [gate.rita, gate.tom]
+    Passkey.objects.filter(person=gate.sam).delete()
+    line, demand = build_queues_page(gate.adam).gaps[0]
+    assert demand.verdict == "Cannot be met: 1 of 2 supervisors"
+    assert list(demand.lacking) == [gate.rita, gate.sam, gate.tom]
 
 
 @pytest.mark.parametrize("who", ["rita", "sue", "owen"])

@@ -15,7 +15,7 @@ from reviews.models import QueuePreset
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import PASSWORD, propose
-from tests.markup import find_element, read_page
+from tests.markup import find_element, read_page, read_shown
 
 pytestmark = pytest.mark.django_db
 
@@ -97,3 +97,34 @@ def test_others_see_it_or_not_and_change_nothing(gate: Gate, as_: SignIn) -> Non
         assert save(as_(name)).status_code == 403
     assert as_("adam").get("/queues/nowhere/").status_code == 404
     assert not QueuePreset.objects.exists()
+
+
+def test_who_did_not_read_the_newest_preset_changes_nothing(
+    gate: Gate, as_: SignIn
+) -> None:
+    adam, alma = as_("adam"), as_("alma")
+    drawn = read_shown(adam.get(PRESET))
+    first = {"place.reject.unsafe": "", "texts.0": "Of <i>Alma</i>."}
+    assert save(alma, shown=drawn, **first).status_code == 302
+    answer = save(adam, shown=drawn)
+    assert answer.status_code == 422
+    page = read_page(answer)
+    meanwhile = find_element(page, "meanwhile")
+    assert "<dt>The reasons to reject</dt><dd>Duplicate</dd>" in meanwhile
+    assert "<dt>Text 1</dt><dd>Of &lt;i&gt;Alma&lt;/i&gt;.</dd>" in meanwhile
+    assert "Text 2" not in meanwhile
+    assert "Ask for the &lt;b&gt;receipt&lt;/b&gt;." in page
+    assert QueuePreset.objects.get().texts == ["Of <i>Alma</i>."]
+    assert save(adam, shown=read_shown(answer)).status_code == 302
+    assert QueuePreset.objects.get().texts == [SENT["texts.0"]]
+
+
+def test_another_error_says_too_what_changed_meanwhile(gate: Gate, as_: SignIn) -> None:
+    adam = as_("adam")
+    drawn = read_shown(adam.get(PRESET))
+    assert save(as_("alma"), shown=drawn).status_code == 302
+    page = read_page(save(adam, shown=drawn, password="wrong"))
+    assert "Text 1" in find_element(page, "meanwhile")
+    fresh = read_shown(adam.get(PRESET))
+    page = read_page(save(adam, shown=fresh, password="wrong"))
+    assert "meanwhile" not in page

@@ -135,7 +135,7 @@ def test_the_next_proposal_of_the_run_is_linked(gate: Gate, as_: SignIn) -> None
     propose(gate.agent, "look")
     following = propose(gate.agent, amount="20.00")
     cut = _following(read_page(as_("rita").get(url(request))))
-    assert "riley then proposed:" in cut
+    assert '<a href="/agents/riley/">riley</a> then proposed:' in cut
     assert url(following.request) in cut
     assert "20.00" in cut
 

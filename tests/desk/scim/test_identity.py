@@ -4,12 +4,14 @@ administrators let them do, and who comes back after a deletion begins anew."""
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from journal import clock
 from journal.models import LogRecord
-from policies import people
+from policies import password_links, people, substitutes
 from policies.choices import Role
 from policies.models import (
     FederatedIdentity,
@@ -18,6 +20,7 @@ from policies.models import (
     ProvisionedPerson,
     Queue,
     RecoveryCode,
+    Substitution,
     TotpDevice,
 )
 from reviews import locks
@@ -25,6 +28,7 @@ from reviews.administration import authority, provisioned_groups, provisioning
 from reviews.administration.authority import Authority, Invitation
 from tests.assurance.planting import reload
 from tests.conftest import Gate
+from tests.desk.conftest import SignIn
 from tests.desk.scim.conftest import Call, patch
 from tests.desk.scim.test_views import (
     BACK,
@@ -108,6 +112,50 @@ def test_a_deleted_person_comes_back_with_nothing(gate: Gate, call: Call) -> Non
     assert (again.status_code, reload(alma).email) == (201, "nina@example.org")
     assert may(alma) == (Role.OWNER, set())
     assert not reload(alma).has_usable_password()
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_deleted_person_stands_in_for_nobody_and_nobody_for_them(
+    gate: Gate, call: Call, active: bool
+) -> None:
+    """Also one who was deactivated before."""
+    queue, other = Queue.objects.get(name="mail"), Queue.objects.get(name="money")
+    now = clock.now()
+    for person, substitute, of in (
+        (gate.rita, gate.tom, queue),
+        (gate.tom, gate.sue, other),
+        (gate.rita, gate.sue, other),
+    ):
+        Substitution.objects.create(
+            person=person,
+            substitute=substitute,
+            queue=of,
+            began_at=now,
+            until=now + timedelta(days=3),
+        )
+    Person.objects.filter(pk=gate.tom.pk).update(is_active=active)
+    assert call("DELETE", path_of(gate.tom)).status_code == 204
+    assert substitutes.list_substitutions(gate.tom) == []
+    assert [row.substitute for row in substitutes.list_substitutions(gate.rita)] == [
+        gate.sue
+    ]
+    ended = LogRecord.objects.filter(kind="substitution.ended")
+    assert {record.data["person"] for record in ended} == {
+        gate.rita.public_id,
+        gate.tom.public_id,
+    }
+
+
+def test_who_is_resumed_by_the_provider_has_no_link(
+    gate: Gate, call: Call, as_: SignIn
+) -> None:
+    path = f"/people/{gate.tom.public_id}/"
+    call("PATCH", path_of(gate.tom), ENDED)
+    assert 'data-testid="link-until"' not in as_("adam").get(path).content.decode()
+    call("PATCH", path_of(gate.tom), BACK)
+    assert reload(gate.tom).is_active
+    assert not password_links.is_awaited(reload(gate.tom))
+    assert 'data-testid="link-until"' not in as_("adam").get(path).content.decode()
 
 
 def test_the_name_of_nobody_is_refused(gate: Gate, call: Call) -> None:

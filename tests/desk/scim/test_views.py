@@ -103,7 +103,7 @@ def test_who_is_deactivated_is_out_at_once(gate: Gate, call: Call, as_: SignIn) 
     assert stop.reason == "Their account was deactivated."
     shown = as_("otto").get("/log/").content.decode()
     assert "The identity provider" in shown
-    assert "deactivated a person" in shown
+    assert f"<b>{gate.sue}</b>" in shown
     assert call("PATCH", path_of(gate.sue), BACK).status_code == 200
     assert not Person.objects.get(pk=gate.sue.pk).has_usable_password()
 

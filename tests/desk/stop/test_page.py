@@ -130,7 +130,7 @@ def test_after_it_is_lifted_nothing_new_is_its_own(gate: Gate) -> None:
     row.refresh_from_db()
     assert fates(row) == {}
     page = result.build_stopped_page(gate.sue, row.pk)
-    assert (page.state, page.switch.lifted_by) == ("resumed", "Sam Example")
+    assert (page.state, page.switch.lifted_by) == ("resumed", gate.sam)
 
 
 def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:

@@ -52,7 +52,7 @@ def test_a_settled_result_says_who_recorded_it(
         execution_id=execution.pk, person=gate.sam, happened=happened, reason="seen"
     )
     assert read_text(as_("sue").get("/unknown/"), "outcome") == text
-    named = text.replace("a person", "Sam Example")
+    named = text.replace("a person.", "Sam Example .")
     page = as_("sue").get(f"/unknown/{execution.pk}/")
     assert read_text(page, "outcome") == named
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agents.models import Delivery, Endpoint
 from hitl.celery import SWEEPS
 from journal import clock, heartbeats
 from reviews import standstills
+from reviews.models import Notice
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HEALTH = SceneGroup("health", shows=("health",))
+HEALTH = SceneGroup("health", shows=("health", "channels"))
 
 
 @HEALTH.preparation
@@ -42,9 +44,24 @@ def fail_delivery(gate: StoreGate) -> None:
     Delivery.objects.filter(pk=delivery.pk).update(status="dead", ended_at=now)
 
 
+def fail_messages(gate: StoreGate) -> str:
+    """A mail that arrived and a later one that the server refused."""
+    now = clock.now()
+    request = gate.refund()
+    for kind, more in (
+        ("half_time", {"sent_at": now - timedelta(hours=3)}),
+        ("due_soon", {"error": "the mail server refused it", "attempts": 2}),
+    ):
+        Notice.objects.create(
+            person=gate.rita, request=request, kind=kind, at=now, due_at=now, **more
+        )
+    return "/channels/"
+
+
 def open_settings(gate: StoreGate, page: Page) -> None:
     page.locator("summary", has_text="settings").click()
 
 
 HEALTH.add("page", "none reports", "/health/", "alma")
+HEALTH.add("channels", "the mail server refused it", fail_messages, "alma")
 HEALTH.add("settings", "not set, hidden", "/health/", "otto", act=open_settings)

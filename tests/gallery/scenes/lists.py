@@ -10,7 +10,9 @@ from playwright.sync_api import Page
 from desk.log import search_entries
 from journal import clock
 from reviews import deadlines
+from reviews.administration import queue_presets
 from reviews.batches import formation
+from reviews.choices import VERDICT_SPECS
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Execution
 from reviews.people import preferences
@@ -153,6 +155,18 @@ BATCHES = SceneGroup(
 UNDOING = SceneGroup("batch-undoing")
 AMOUNTS = ("7.00", "8.00", "7.50", "26.90", "8.10")
 numbers = itertools.count()
+
+
+@BATCHES.preparation
+def offer_texts(gate: StoreGate) -> None:
+    """Few reasons and a ready text for refunds."""
+    queue_presets.change_preset(
+        queue_name="refunds",
+        reasons={verdict: spec.reasons[-3:] for verdict, spec in VERDICT_SPECS.items()},
+        texts=["These were refunded before: look at the orders' history."],
+        reason="The team writes the same note every day.",
+        by=gate.adam,
+    )
 
 
 def form_batch(gate: StoreGate) -> Batch:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies import money, password_links
+from policies import money, password_links, versions
 from policies.choices import Role
 from policies.models import (
+    Passkey,
     Person,
     ProvisionedGroup,
     ProvisionedMember,
@@ -16,7 +17,9 @@ from reviews.administration import authority, provisioning_tokens
 from reviews.administration.authority import Authority, Invitation
 from tests.factories import PASSWORD
 from tests.gallery.scene import SceneGroup, Submission
+from tests.gallery.scenes.policies import save_with_passkeys
 from tests.gallery.store import StoreGate
+from tests.policies.security_key import give_key
 
 PEOPLE = SceneGroup(
     "people",
@@ -136,3 +139,14 @@ def make_token(gate: StoreGate) -> Submission:
 def make_token_wrong(gate: StoreGate) -> Submission:
     """A token without a reason."""
     return Submission("/people/provisioning/", {"reason": ""})
+
+
+@PEOPLE.scene("queues-methods", "Without:", "alma")
+def lose_passkeys(gate: StoreGate) -> str:
+    """A policy that takes passkeys, which some people have no more."""
+    for person in Person.objects.filter(is_active=True):
+        give_key(person)
+    draft = save_with_passkeys(gate)
+    versions.activate_version(version_id=draft.pk, by=gate.alma)
+    Passkey.objects.filter(person__in=[gate.sue, gate.rita]).delete()
+    return "/queues/"

@@ -7,6 +7,7 @@ from policies.documents.source import write_source
 from policies.models import PolicyVersion
 from tests.gallery.scene import SceneGroup, Submission
 from tests.gallery.store import LAPTOP, StoreGate
+from tests.policies.security_key import give_key
 
 POLICIES = SceneGroup(
     "policies",
@@ -89,6 +90,21 @@ def show_refused(gate: StoreGate) -> str:
     reason = "The limit stays until the audit in May is over."
     versions.refuse_draft(version_id=draft.pk, by=gate.alma, reason=reason)
     return f"/policies/{draft.number}/"
+
+
+def save_with_passkeys(gate: StoreGate) -> PolicyVersion:
+    """A draft that takes passkeys alone where much is at stake."""
+    document = PolicyVersion.objects.get(status="active").document
+    levels = {"high": ["passkey"], "critical": ["passkey"]}
+    document["desk"]["step_up"] = levels
+    return versions.save_draft(text_or_mapping=document, author=gate.adam)
+
+
+@POLICIES.scene("covers", "Too few: it cannot be activated.", "alma")
+def show_covers(gate: StoreGate) -> str:
+    """A draft that takes what people lack, and who lacks it."""
+    give_key(gate.sue)
+    return f"/policies/{save_with_passkeys(gate).number}/"
 
 
 POLICIES.add("list", "Refused by", "/policies/", "adam")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from journal import canonical
 from policies.models import Queue
 from reviews.administration import queue_presets
+from reviews.administration.queue_presets import OfferedPreset
 from reviews.choices import VERDICT_SPECS, ReasonCode, Verdict
 from reviews.decisions import moves
 from reviews.models import ApprovalRequest
@@ -90,6 +92,21 @@ QUEUES.add(
             "texts.1": "Ask for the receipt.",
             "reason": "Fewer.",
             "password": PASSWORD,
+        },
+    ),
+    "adam",
+)
+QUEUES.add(
+    "preset-stale",
+    "another administrator changed this",
+    Submission(
+        "/queues/refunds/",
+        {
+            **PLACES,
+            "texts.0": "Ask for the receipt.",
+            "reason": "Fewer.",
+            "password": PASSWORD,
+            "shown": canonical.format_shown(OfferedPreset({}, ()).parts),
         },
     ),
     "adam",

@@ -53,7 +53,7 @@ def port(pem: Path) -> Iterator[int]:
 def check(settings: Settings, now: datetime, **values: str) -> Finding:
     settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=values)
     (finding,) = certificates.check_certificates(now)
-    assert (finding.level == "ok") == (not finding.repair)
+    assert (finding.level == "ok") == (not finding.advice)
     return finding
 
 

@@ -57,6 +57,18 @@ def test_the_page_fits_without_a_broker(
     assert "REDIS_URL: the broker does not answer" in text
 
 
+def test_what_no_command_repairs_is_a_sentence(
+    gate: Gate, as_: SignIn, settings: Settings
+) -> None:
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"redis_url": "redis://127.0.0.1:1/0?ssl_ca_certs=/none.pem"}
+    )
+    text = as_("alma").get("/health/").content.decode()
+    assert "Put a valid certificate into /none.pem." in text
+    assert '<code translate="no">Put' not in text
+    assert "counterseal up</code>" in text
+
+
 @pytest.mark.django_db
 def test_what_hangs_is_said_and_holds_one_thread() -> None:
     answered, runs = Event(), list[int]()

@@ -10,7 +10,7 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from hitl import worker_register
+from hitl import tasks, worker_register
 from hitl.doctor import Finding
 from hitl.health import queues
 from hitl.worker_register import REGISTER, WorkerRegister
@@ -79,6 +79,7 @@ def test_a_real_worker_is_listed_until_it_is_told_to_stop(
 
 
 @pytest.mark.parametrize("silent", [60, 3600])
+@pytest.mark.django_db
 def test_a_worker_that_was_killed_is_missed_for_a_while(
     broker: redis.Redis, silent: int
 ) -> None:
@@ -90,6 +91,8 @@ def test_a_worker_that_was_killed_is_missed_for_a_while(
     assert [f.text for f in missed] == (
         ["reported 60 s ago, and not since"] if silent == 60 else []
     )
+    assert broker.hexists(REGISTER, "host<b>:7")  # reading changes nothing
+    tasks.watch()
     assert bool(broker.hexists(REGISTER, "host<b>:7")) == (silent == 60)
 
 

@@ -156,3 +156,22 @@ def test_an_unreachable_database_is_tried_again_without_an_end() -> None:
         await hub.stop()
 
     loops.run(story())
+
+
+def test_one_subscription_waits_for_several_subjects() -> None:
+    async def story(hub: Hub, other: psycopg.AsyncConnection) -> None:
+        with hub.subscribe() as subscription:
+            await notify(other, "agent:riley")
+            await asyncio.wait_for(heard(subscription), WITHIN_S)
+            subscription.narrow("p-1", "agent:riley")
+            await asyncio.wait_for(subscription.wait(), WITHIN_S)
+            assert await quiet(subscription)
+            await notify(other, "p-1")
+            await asyncio.wait_for(subscription.wait(), WITHIN_S)
+
+    run(story)
+
+
+async def heard(subscription: Subscription) -> None:
+    while not subscription._heard:
+        await asyncio.sleep(0.002)

@@ -32,17 +32,19 @@ class Gate:
     """Says "pending" until it is settled; counts who asked what."""
 
     status: str = "pending"
-    refuse: bool = False
+    refuse: int = 0
+    nobody: bool = False
     asked: list[tuple[str, str, bytes]] = field(default_factory=list)
     on_ask: Callable[[], None] = lambda: None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = dict(scope["headers"]).get(b"authorization", b"")
         self.asked.append((scope["method"], scope["path"], key))
-        status = 201 if scope["method"] == "POST" else 401 if self.refuse else 200
+        status = 201 if scope["method"] == "POST" else self.refuse or 200
         body = json.dumps({"status": self.status}).encode()
         headers = [(b"content-length", b"%d" % len(body)), (b"etag", b"first")]
-        headers.append((b"counterseal-caller", whose(key).encode()))
+        caller = "nobody" if self.nobody else whose(key)
+        headers.append((b"counterseal-caller", caller.encode()))
         if self.status == "pending":
             headers.append((b"counterseal-wait", b"p-1"))
         self.on_ask()
@@ -217,16 +219,64 @@ def test_a_wait_ends_with_what_stands() -> None:
     play(story)
 
 
-def test_a_refusal_while_waiting_leaves_the_last_good_answer() -> None:
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_key_that_is_refused_meanwhile_hears_no_outcome(
+    method: str, status: int
+) -> None:
     async def story(client: Client) -> None:
         def revoke() -> None:
-            client.gate.refuse = True
+            client.gate.refuse = status
             settle(client)
 
         soon(client, revoke)
-        await client.ask("/api/v1/proposals/p-1", "wait=5")
+        path = "/api/v1/proposals" + ("/p-1" if method == "GET" else "")
+        await client.ask(path, "wait=60", method)
+        assert client.status == 401
+        assert client.body["code"] == "bad_key"
+        assert "executed" not in str(client.body)
+
+    play(story)
+
+
+def test_a_failure_while_waiting_leaves_the_last_good_answer() -> None:
+    async def story(client: Client) -> None:
+        def fail() -> None:
+            client.gate.refuse = 503
+            settle(client)
+
+        soon(client, fail)
+        await client.ask("/api/v1/proposals/p-1", "wait=60")
         assert client.status == 200
         assert client.body == {"status": "pending"}
+
+    play(story)
+
+
+def test_a_change_of_the_callers_access_asks_again_once_for_all_its_waits() -> None:
+    async def story(client: Client) -> None:
+        gate, callers = client.gate, KnownCallers()
+        door = CallerMiddleware(gate, callers)
+        poll = LongPoll(door, client.hub, callers, BodyMemory(), OwnCounts())
+        waiting = [Client(client.hub, gate, poll=poll) for _ in range(100)]
+        other = Client(client.hub, gate, poll=poll, key=b"Bearer other")
+        path = "/api/v1/proposals/p-1"
+        asking = [
+            asyncio.create_task(one.ask(path, "wait=60")) for one in [*waiting, other]
+        ]
+        await until(lambda: len(gate.asked) == 101)
+        await turns()
+        client.hub._tell("agent:somebody")
+        await turns()
+        assert len(gate.asked) == 101, "the access of others costs nothing"
+        gate.refuse, gate.nobody = 401, True
+        client.hub._tell("agent:key")
+        await asyncio.gather(*asking[:-1])
+        assert {one.status for one in waiting} == {401}
+        assert not asking[-1].done()
+        client.hub.end_waits()
+        await asking[-1]
+        assert other.status == 200
 
     play(story)
 

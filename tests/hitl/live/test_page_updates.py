@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.db import OperationalError
 
 from desk.components.badges import Badges, BadgeUpdate
 from desk.live.subscription import Viewer
+from hitl.live import page_updates
 from hitl.live.listen import Hub
 from hitl.live.page_updates import CountResult, OpenPage, PageUpdates
 from tests import loops
@@ -54,7 +56,7 @@ def play(story: Story) -> None:
         def look(person: int, **about: Any) -> OpenPage:
             page = OpenPage()
             updates._pages.add(page)
-            page.admit(Viewer(person, "s", **about))
+            page.admit(Viewer(person, f"person:{person}", "s", **about))
             return page
 
         await story(hub, counter, look)
@@ -176,15 +178,15 @@ def test_nobody_looks_and_nothing_is_counted() -> None:
 def test_what_happens_while_it_is_found_out_who_looks_is_not_missed() -> None:
     page = OpenPage()
     page.hear({"p-1", "p-7"})
-    assert page.admit(Viewer(RITA, "s", about={"p-1": "r-1"}))
+    assert page.admit(Viewer(RITA, "person:1", "s", about={"p-1": "r-1"}))
     assert page.changed == {"r-1"}
-    assert not OpenPage().admit(Viewer(RITA, "s"))
+    assert not OpenPage().admit(Viewer(RITA, "person:1", "s"))
 
 
 def test_a_change_between_a_beat_and_its_count_is_not_lost() -> None:
     """A stream takes what waits at each beat, also while a change is being counted."""
     page = OpenPage()
-    page.admit(Viewer(RITA, "s", about={"p-1": "r-1"}))
+    page.admit(Viewer(RITA, "person:1", "s", about={"p-1": "r-1"}))
     news = BadgeUpdate(Badges(1), [])
     page.tell(news, "1")
     page.hear({"p-1"})
@@ -193,3 +195,45 @@ def test_a_change_between_a_beat_and_its_count_is_not_lost() -> None:
     assert b"r-1" in page.take()
     page.tell(news, "3")
     assert page.take() == b""
+
+
+def test_a_change_of_access_doubts_the_pages_of_that_person_alone() -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
+        mine, other = look(RITA), look(TOM)
+        woken = list[int]()
+        mine.wake = lambda: woken.append(RITA)
+        other.wake = lambda: woken.append(TOM)
+        hub._tell("person:1")  # before anything is counted
+        assert mine.doubted
+        assert not other.doubted
+        assert woken == [RITA]
+        hub._tell("p-1")
+        assert not other.doubted
+
+    play(story)
+
+
+def test_a_change_of_access_while_it_is_found_out_who_looks_is_not_missed() -> None:
+    page, other = OpenPage(), OpenPage()
+    for one in (page, other):
+        one.hear_at_once("person:1")
+        assert not one.doubted
+    page.admit(Viewer(RITA, "person:1", "s"))
+    other.admit(Viewer(TOM, "person:2", "s"))
+    assert page.doubted
+    assert not other.doubted
+
+
+def test_after_lost_notifications_everybody_is_doubted_bit_by_bit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_updates, "SPREAD_S", 0.01)
+
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
+        pages = [look(RITA) for _ in range(50)]
+        hub._tell(None)
+        assert not any(page.doubted for page in pages), "not all at the same time"
+        while not all(page.doubted for page in pages):
+            await asyncio.sleep(0.002)
+
+    play(story)

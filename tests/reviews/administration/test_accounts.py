@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from django.test import Client
 from journal import clock
 from journal.errors import Conflict, InvalidAgentKey
 from journal.models import LogRecord
+from policies import substitutes
 from policies.choices import Role
-from policies.models import Person, ProvisionedPerson, Queue
+from policies.models import Person, ProvisionedPerson, Queue, Substitution
 from reviews import permissions
 from reviews.administration import accounts
 from reviews.choices import RequestStatus
@@ -120,6 +122,27 @@ def test_who_is_deactivated_is_out_at_once(gate: Gate, token: str) -> None:
         "person.deactivated",
         "person.reactivated",
     ]
+
+
+def test_their_substitutions_end_with_the_account(gate: Gate) -> None:
+    for person, substitute, name in (
+        (gate.rita, gate.tom, "mail"),
+        (gate.tom, gate.rita, "money"),
+    ):
+        Substitution.objects.create(
+            person=person,
+            substitute=substitute,
+            queue=Queue.objects.get(name=name),
+            began_at=clock.now(),
+            until=clock.now() + timedelta(days=3),
+        )
+    accounts.deactivate_account(person=gate.tom, by=gate.adam)
+    assert substitutes.list_substitutions(gate.rita) == []
+    ended = LogRecord.objects.filter(kind="substitution.ended")
+    assert {record.actor_id for record in ended} == {gate.adam.public_id}
+    assert ended.count() == 2
+    accounts.reactivate_account(person=gate.tom, by=gate.alma)
+    assert substitutes.list_substitutions(gate.tom) == []
 
 
 def test_their_approvals_of_what_has_not_run_are_revoked(gate: Gate) -> None:

@@ -22,6 +22,7 @@ from tests.conftest import Gate
 from tests.factories import PASSWORD, propose, said
 from tests.markup import read_page
 from tests.policies.authenticator import enrol
+from tests.policies.security_key import give_key, offer_passkeys
 from tests.security.world import BACKEND
 
 
@@ -163,7 +164,7 @@ def test_what_is_kept_lapses(gate: Gate, asked: ApprovalRequest) -> None:
 
 @pytest.mark.parametrize("rubbish", [1, "x", {}, {"at": "never"}, None])
 def test_what_cannot_be_read_is_no_proof(rubbish: Any, gate: Gate, asked) -> None:
-    bound = said(asked, gate.sue).bound
+    bound = said(asked, gate.sue).bound.digest
     session: Any = {"step_up": rubbish}
     assert submission.find_stored_proof(session, bound, clock.now()) is None
 
@@ -192,9 +193,12 @@ def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:
     assert request.version == 2
 
 
-def test_the_policy_says_what_a_proof_may_be(gate: Gate) -> None:
+def test_the_policy_says_what_a_proof_may_be(gate: Gate, settings: Any) -> None:
     document = factories.document_of_tests()
     document["desk"]["step_up"] = {"critical": ["passkey"], "high": ["totp", "passkey"]}
+    offer_passkeys(settings)
+    for who in (gate.rita, gate.tom, gate.sue, gate.sam):
+        give_key(who)
     factories.policy(gate.people, document)
     asked = propose(gate.agent, amount="899.00").request
     verdict, sue = said(asked, gate.sue), sit(gate.sue)

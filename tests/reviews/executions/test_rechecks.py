@@ -15,12 +15,14 @@ from agents import representation
 from journal import errors
 from policies.models import Person, Queue
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.decisions import decide as operations
 from reviews.executions import redeem, run
-from reviews.models import Execution
+from reviews.models import ApprovalRequest, Execution
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.policies.security_key import give_key, offer_passkeys
 from tests.reviews.executions.attempts import deployment
 
 Change = Callable[[Gate], None]
@@ -188,6 +190,71 @@ def test_a_refusal_names_what_asks_for_more_to_the_agent_too(
     assert execution.code == "policy_tightened"
     assert cause in execution.detail
     assert cause in str(representation.build_proposal_json(execution.proposal))
+
+
+def take_passkeys_alone(gate: Gate, settings: Any) -> None:
+    """The policy takes a passkey alone from now on, which everybody has."""
+    offer_passkeys(settings)
+    for who in (gate.rita, gate.tom, gate.sue, gate.sam):
+        give_key(who)
+    take_methods(gate, "passkey")
+
+
+def take_methods(gate: Gate, *methods: str) -> None:
+    levels = {level: [*methods] for level in ("low", "medium", "high", "critical")}
+    document(gate, lambda found: found.update(desk={"step_up": levels}))
+
+
+def test_a_vote_by_a_password_does_not_count_once_a_passkey_is_asked(
+    gate: Gate, settings: Any
+) -> None:
+    execution = escalated(gate)
+    take_passkeys_alone(gate, settings)
+    run.run_execution(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "policy_tightened")
+    assert "takes a passkey at this risk" in execution.detail
+    assert worlds.effects() == []
+
+
+def test_one_weak_proof_among_the_votes_is_enough_to_refuse(
+    gate: Gate, settings: Any
+) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    decide_by(request, gate.sue, "password")
+    take_passkeys_alone(gate, settings)  # between the two votes
+    decide_by(request, gate.sam, "passkey")
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    run.run_execution(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "policy_tightened")
+
+
+def test_a_proof_that_the_policy_of_now_takes_counts(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    give_key(gate.sue)
+    decide_by(request, gate.sue, "passkey")
+    decide_by(request, gate.sam, "password")
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    take_methods(gate, "password", "passkey")
+    run.run_execution(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == "succeeded"
+
+
+def test_where_no_step_up_is_asked_no_method_is(gate: Gate, settings: Any) -> None:
+    request = propose(gate.agent).request
+    decide_by(request, gate.rita, "password")  # given, though nobody asked
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    take_passkeys_alone(gate, settings)
+    run.run_execution(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == "succeeded"
+
+
+def decide_by(request: ApprovalRequest, person: Person, method: str) -> None:
+    verdict = factories.said(request, person)
+    operations.decide_request(factories.proved(verdict, method))
 
 
 def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
