@@ -134,7 +134,7 @@ class Plot:
     also read per tool and risk level, `by_risk` ones also per risk level and day.
     `filtered`: whether a tool and a risk level apply to it. `contributors`: it says
     how people work, so only supervisors see it while fewer than three people
-    contribute, whom this one of its measures counts.
+    contribute, whom this one of its measures counts; `contribution` is what they did.
     """
 
     slug: str
@@ -148,6 +148,7 @@ class Plot:
     by_risk: Sequence[Measure] = ()
     filtered: bool = True
     contributors: Measure | None = None
+    contribution: str = "decided"
 
 
 def format_share(share: float | None) -> str:

@@ -17,12 +17,15 @@ DECIDERS = Measure(
     """,  # noqa: S608 constants
     Combination.LOWEST,
 )
-WITHHELD = Chart(
-    "Fewer than three people decided here in this period. Only supervisors see figures"
-    " of so few people.",
-    (),
-    [],
-)
+
+
+def build_withheld_chart(contribution: str) -> Chart:
+    """What stands for a chart of too few people, who `contribution`: "decided"."""
+    sentence = (
+        f"Fewer than three people {contribution} here in this period. Only supervisors"
+        " see figures of so few people."
+    )
+    return Chart(sentence, (), [])
 
 
 def has_enough_people(readings: Readings, contributors: Measure) -> bool:

@@ -33,6 +33,7 @@ from ..components import visibility
 from ..components.switches import SwitchLine
 from . import activity, deliveries, setting_changes, steps
 from .figures import select_newest
+from .run_summaries import RunSummary, find_result_icon, load_run_summaries
 from .setting_changes import SettingsLine
 from .steps import ProposalRow
 from .visibility import AgentRow, build_agent_row, describe_running_state, load_agent
@@ -115,6 +116,7 @@ class RunRow:
     thread: Any  # a Thread, annotated by `activity.annotate_goes_on`
     word: str
     icon: str
+    summary: RunSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
     every = _select_visible_runs(person, agent, visible)
     runs = _list_runs(every, slug, now)
     modes = _compute_run_modes(agent, held, runs)
+    summaries = load_run_summaries(person, runs)
     return AgentPage(
         agent=agent,
         line=build_agent_row(
@@ -227,7 +230,12 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         outcomes=_count_todays_outcomes(visible, now),
         history=build_history(person, visible, now),
         runs=[
-            RunRow(run, *describe_run(run, waiting.get(run.name, 0), modes[run.name]))
+            build_run_row(
+                run,
+                waiting.get(run.name, 0),
+                modes[run.name],
+                summaries[slug, run.name],
+            )
             for run in runs
         ],
         not_over=every.filter(status=ThreadStatus.RUNNING).count(),
@@ -362,7 +370,7 @@ def _count_todays_outcomes(
 def _select_visible_runs(
     person: Person, agent: Agent, visible: QuerySet[Proposal]
 ) -> QuerySet[Thread]:
-    runs = agent.threads.order_by("-started_at")
+    runs = agent.threads.select_related("agent").order_by("-started_at")
     if agent.owner_id == person.pk:
         return runs
     return runs.filter(Exists(visible.filter(thread=OuterRef("name"))))
@@ -374,11 +382,14 @@ def _list_runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
     return [*live.order_by("-goes_on", "-started_at")[:MAX_RUNS], *over[:MAX_RUNS]]
 
 
-def describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
-    """The word and the icon of a run, annotated by `activity.annotate_goes_on`, in
-    which so many requests wait, under these stops and pauses."""
+def build_run_row(
+    run: Any, waiting: int, modes: set[StopMode], summary: RunSummary
+) -> RunRow:
+    """The row of a run, annotated by `activity.annotate_goes_on`, in which so many
+    requests wait, under these stops and pauses."""
     if run.status == ThreadStatus.FINISHED:
-        return run.result.replace("_", " ").capitalize(), "ok"
+        word = run.result.replace("_", " ").capitalize()
+        return RunRow(run, word, find_result_icon(run.result, summary.counts), summary)
     if waiting and not modes:
-        return f"{waiting} pending", "wait"
-    return describe_running_state(modes, run)
+        return RunRow(run, f"{waiting} pending", "wait", summary)
+    return RunRow(run, *describe_running_state(modes, run), summary)

@@ -41,13 +41,19 @@ from ..components import svg, visibility
 from . import figures
 from .figures import FAILED_WORDS, REFUSED_WORDS
 from .own import BY_PERSON, GRANTED_WORDS, load_changes
+from .own_refusals import (
+    MAX_LINKED,
+    LinkedProposal,
+    RefusalGroup,
+    list_refusals,
+    load_linked,
+)
 
 DAYS = 30
 MAX_COUNTED = 5000  # the newest proposals of the period
 MAX_RULES = 12
 MAX_EDITED = 200  # the newest proposals whose changed fields are read
 MAX_FIELDS = 12
-REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +149,25 @@ class RuleCount:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldCount:
+    """An argument that reviewers changed so often, and some proposals with it."""
+
+    label: str
+    count: int
+    changed: Sequence[LinkedProposal]
+
+
+@dataclass(frozen=True, slots=True)
 class OwnStatistics:
-    """The page. `fields` are the arguments that reviewers changed, with how often;
+    """The page. `rules` blocked, `refusals` came later, and together they are what was
+    refused. `fields` are the arguments that reviewers changed, with how often;
     `drawings` are the plots with their titles, `days` the same numbers as rows."""
 
     agents: Sequence[AgentStatistics]
     whole: Tally
     rules: Sequence[RuleCount]
-    rejected: int
-    fields: Sequence[tuple[str, int]]
+    refusals: Sequence[RefusalGroup]
+    fields: Sequence[FieldCount]
     drawings: Sequence[tuple[str, SafeString]]
     days: Sequence[tuple[date, Tally]]
     first: date
@@ -185,7 +201,7 @@ def build_own_statistics(person: Person, now: datetime) -> OwnStatistics:
         agents=[_build_line(row, by_agent[row.slug]) for row in rows],
         whole=whole,
         rules=_count_rules(proposals, outcomes),
-        rejected=whole.words[REJECTED],
+        refusals=list_refusals(proposals) if whole.refused else [],
         fields=_count_fields(proposals) if whole.edited else [],
         drawings=_draw(lines) if whole.asked else [],
         days=[line for line in lines if line[1].asked],
@@ -265,12 +281,21 @@ def _count_rules(
     return [RuleCount(rule, texts.get(rule, ""), n) for rule, n in most]
 
 
-def _count_fields(proposals: QuerySet[Any]) -> list[tuple[str, int]]:
+def _count_fields(proposals: QuerySet[Any]) -> list[FieldCount]:
     edited = proposals.filter(edited=True).order_by("-created_at")[:MAX_EDITED]
     counts: Counter[str] = Counter()
-    for changes in load_changes(list(edited)).values():
-        counts.update(change.label for change in changes)
-    return counts.most_common(MAX_FIELDS)
+    newest: dict[str, list[str]] = defaultdict(list)
+    for pk, changes in load_changes(list(edited)).items():
+        labels = [change.label for change in changes]
+        counts.update(labels)
+        for label in labels:
+            newest[label].append(pk)
+    most = counts.most_common(MAX_FIELDS)
+    linked = load_linked({pk for label, _ in most for pk in newest[label][:MAX_LINKED]})
+    return [
+        FieldCount(label, n, [linked[pk] for pk in newest[label][:MAX_LINKED]])
+        for label, n in most
+    ]
 
 
 def _draw(lines: Sequence[tuple[date, Tally]]) -> list[tuple[str, SafeString]]:

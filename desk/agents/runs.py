@@ -23,7 +23,8 @@ from reviews.stops import stops
 
 from ..components import visibility
 from . import activity
-from .agents import RunRow, describe_run
+from .agents import RunRow, build_run_row
+from .run_summaries import load_run_summaries
 
 PAGE = 50
 
@@ -86,12 +87,12 @@ def _select_agents(person: Person) -> QuerySet[Agent]:
 
 def _describe_runs(person: Person, runs: Sequence[Any]) -> list[RunRow]:
     modes, waiting = _load_modes(runs), _count_waiting(person, runs)
-    described = []
-    for run in runs:
-        key = (run.agent.slug, run.name)
-        word, icon = describe_run(run, waiting.get(key, 0), modes[key])
-        described.append(RunRow(run, word, icon))
-    return described
+    summaries = load_run_summaries(person, runs)
+    keys = [(run, (run.agent.slug, run.name)) for run in runs]
+    return [
+        build_run_row(run, waiting.get(key, 0), modes[key], summaries[key])
+        for run, key in keys
+    ]
 
 
 def _load_modes(runs: Iterable[Thread]) -> dict[tuple[str, str], set[StopMode]]:

@@ -55,7 +55,7 @@ class ProposalRow:
     requested, not needed, or the proposal blocked or a repeat; `took`: how long its
     request was open; `why`: the sentence of the rule that blocked it,
     or Counterseal's words for a rejection, failure or refusal;
-    `note`: the tool's or the agent's own words."""
+    `note`: the own words of the tool, the agent, or the reviewer who rejected it."""
 
     proposal: Proposal
     effect: tuple[SentencePart, ...]
@@ -138,11 +138,13 @@ def _select_current_revisions() -> QuerySet[Revision]:
 
 def _select_requests() -> QuerySet[ApprovalRequest]:
     """Select the requests with their counted votes and the reason of the newest
-    rejection."""
+    rejection as a code and in words."""
     votes = Decision.objects.filter(request=OuterRef("pk"), verdict=Verdict.REJECT)
-    newest = Subquery(votes.order_by("-at").values("reason_code")[:1])
+    newest = votes.order_by("-at")
     return ApprovalRequest.objects.annotate(
-        given=visibility.build_approval_count(), rejected=newest
+        given=visibility.build_approval_count(),
+        rejected=Subquery(newest.values("reason_code")[:1]),
+        words=Subquery(newest.values("reason")[:1]),
     )
 
 
@@ -166,7 +168,7 @@ def _build_proposal_row(
         way=_describe_route(proposal, request, revision),
         took=_compute_duration(request),
         why=_describe_block(proposal, revision) or _describe_reason(request, execution),
-        note=_format_foreign_note(execution),
+        note=_format_foreign_note(execution) or _read_rejection(request),
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
         parent=proposal.parent if ids.is_id(proposal.parent, "p") else "",
         reversal=undos.get(pk, UndoStatus()),
@@ -204,6 +206,12 @@ def _describe_reason(request: Any, execution: Execution | None) -> str:
         return "" if _has_foreign_code(execution) else _format_code(execution.code)
     settled = request is not None and request.status == RequestStatus.REJECTED
     return GIVEN_REASON_LABELS.get(request.rejected, "") if settled else ""
+
+
+def _read_rejection(request: Any) -> str:
+    """The reviewer's words about a rejection."""
+    settled = request is not None and request.status == RequestStatus.REJECTED
+    return request.words or "" if settled else ""
 
 
 def _has_foreign_code(execution: Execution) -> bool:

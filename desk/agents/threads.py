@@ -35,6 +35,7 @@ from ..components.switches import SwitchLine
 from ..standing_grants.page import StandingGrantLine, list_run_standing_grants
 from . import activity
 from . import steps as desk_steps
+from .run_summaries import find_result_icon
 from .steps import ProposalRow
 from .visibility import describe_running_state, load_agent
 
@@ -291,7 +292,7 @@ def build_thread_page(
     held = components_switches.list_agent_switches(person, slug, name)
     used = _compute_usage(visible)
     target = f"{Scope.THREAD}:{stops.build_thread_key(slug, name)}"
-    word, icon = _describe_run(run, held, used.count("pending"))
+    word, icon = _describe_run(run, held, used)
     return ThreadPage(
         agent=agent,
         thread=run,
@@ -333,10 +334,12 @@ def _list_in_flight(person: Person, slug: str, name: str) -> list[InFlightAction
 
 
 def _describe_run(
-    run: Any, held: Iterable[SwitchLine], waiting: int
+    run: Any, held: Iterable[SwitchLine], used: RunUsage
 ) -> tuple[str, str]:
+    waiting = used.count("pending")
     if run.status == ThreadStatus.FINISHED:
-        return f"Finished: {run.result.replace('_', ' ')}", "ok"
+        icon = find_result_icon(run.result, [word for word, _ in used.outcomes])
+        return f"Finished: {run.result.replace('_', ' ')}", icon
     modes = {StopMode.PAUSED if switch.paused else StopMode.STOPPED for switch in held}
     if not modes and waiting:
         return f"Waiting for approval, {waiting} pending", "wait"

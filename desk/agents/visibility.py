@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from agents.choices import ThreadStatus
-from agents.models import Agent
+from agents.choices import SettingsStatus, ThreadStatus
+from agents.models import Agent, SettingsChange
 from journal.clock import format_time
 from journal.errors import NotFound
 from policies.models import Person
@@ -48,7 +48,8 @@ def select_visible_agents(person: Person) -> QuerySet[Agent]:
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """One agent in the list with the figures of its last 24 hours."""
+    """One agent in the list with the figures of its last 24 hours. The agent is
+    annotated with `changing`: whether a change of its settings waits for an answer."""
 
     row: AgentRow
     day: AgentFigures
@@ -57,9 +58,15 @@ class AgentLine:
 def list_agents(person: Person, now: datetime) -> list[AgentLine]:
     """List every agent that this person may see, those with problems first, then by
     name, in six queries."""
+    changes = SettingsChange.objects.filter(
+        agent=OuterRef("pk"), status=SettingsStatus.PROPOSED
+    )
     agents = list(
         select_visible_agents(person)
-        .annotate(last_use=figures.select_last_use())
+        .annotate(
+            last_use=figures.select_last_use(),
+            changing=Exists(changes),
+        )
         .order_by("name")
     )
     waiting = dict(

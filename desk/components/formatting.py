@@ -21,6 +21,11 @@ from reviews.stops import incidents
 URGENT_SHARE = 0.2
 
 
+def round_took(milliseconds: float) -> timedelta:
+    """How long a decision took, to the whole second that every page prints."""
+    return timedelta(seconds=round(milliseconds / 1000))
+
+
 @dataclass(frozen=True, slots=True)
 class DeadlineClock:
     """A deadline as a page shows it.

@@ -23,13 +23,14 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import EXECUTION_SPECS, OPEN, RequestStatus
 from reviews.effects import describe
-from reviews.effects.wording import WordingPart, build_wording
+from reviews.effects.wording import WordingPart, build_wording, format_duration
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.presenters import shapes
 from reviews.roles import Permission
 
 from . import endings, visibility
 from .endings import Ending
+from .formatting import round_took
 from .log_sentences import (
     HIDDEN_COLLEAGUE,
     SENTENCES,
@@ -460,5 +461,4 @@ def _format_decision_time(
     took_ms = around.took.get(_build_decision_key(row, leaf))
     if took_ms is None:
         return ""
-    seconds = round(took_ms / 1000)
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
+    return format_duration(round_took(took_ms))

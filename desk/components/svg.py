@@ -23,7 +23,8 @@ from stats.readings import FEW
 
 WIDTH = 360
 LEFT, RIGHT, TOP, HEIGHT, BOTTOM = 48, 10, 22, 150, 22
-ROW, LABEL_HEIGHT = 34, 15
+ROW, LABEL_HEIGHT, LEGEND_GAP = 34, 15, 10
+FEWEST_JOINED = 3  # cases of a rate or a time that a line goes through
 # The tops of the axes of shares and of times, which end at a day and then at any value.
 _MINUTE, _HOUR = 60.0, 3600.0
 _TOPS = {
@@ -104,7 +105,8 @@ def _draw_lines(panel: LinePanel) -> tuple[int, Iterator[SafeString]]:
 
 def _list_line_parts(panel: LinePanel) -> Iterator[SafeString]:
     top = _find_top(panel)
-    place_x = _build_scale(len(panel.places))
+    # A level lasts until the next place begins, the last one as long as the others.
+    place_x = _build_scale(len(panel.places) + panel.steps)
 
     def place_y(value: float) -> float:
         return TOP + HEIGHT * (1 - min(value / top, 1))
@@ -118,10 +120,13 @@ def _list_line_parts(panel: LinePanel) -> Iterator[SafeString]:
     if panel.goal is not None and panel.goal <= top:
         y = round(place_y(panel.goal), 1)
         yield format_html(_GOAL, f"M{LEFT} {y}H{WIDTH - RIGHT}")
+    fewest = 0 if panel.unit is Unit.COUNT else FEWEST_JOINED
     for number, line in enumerate(panel.lines):
         yield format_html(
             _PATH,
-            _build_path(line.points, place_x, place_y, steps=panel.steps),
+            _build_step_path(line.points, place_x, place_y)
+            if panel.steps
+            else _build_path(line.points, place_x, place_y, fewest),
             DASHES[number % len(DASHES)],
         )
         if not panel.steps:
@@ -168,20 +173,36 @@ def _build_path(
     points: Sequence[Point],
     place_x: Callable[[int], float],
     place_y: Callable[[float], float],
-    *,
-    steps: bool,
+    fewest: int,
 ) -> str:
-    """The path through all values; a day without one is a gap."""
+    """The path through the values of at least so many cases. A day without one is a
+    gap: joined, single cases would be a zigzag from 0 to 100 %."""
+    path, drawing = [], False
+    for at, point in enumerate(points):
+        if point.value is None or point.total < fewest:
+            drawing = False
+            continue
+        x, y = round(place_x(at), 1), round(place_y(point.value), 1)
+        path.append(f"{'L' if drawing else 'M'}{x} {y}")
+        drawing = True
+    return "".join(path)
+
+
+def _build_step_path(
+    points: Sequence[Point],
+    place_x: Callable[[int], float],
+    place_y: Callable[[float], float],
+) -> str:
+    """The path along all levels, each as wide as its place; a place without one is a
+    gap."""
     path, drawing = [], False
     for at, point in enumerate(points):
         if point.value is None:
             drawing = False
             continue
-        x, y = round(place_x(at), 1), round(place_y(point.value), 1)
-        if not drawing:
-            path.append(f"M{x} {y}")
-        else:
-            path.append(f"H{x}V{y}" if steps else f"L{x} {y}")
+        x, end = round(place_x(at), 1), round(place_x(at + 1), 1)
+        y = round(place_y(point.value), 1)
+        path.append(f"V{y}H{end}" if drawing else f"M{x} {y}H{end}")
         drawing = True
     return "".join(path)
 
@@ -225,7 +246,7 @@ def _format_value(value: float, unit: Unit) -> str:
 
 def _draw_bars(panel: BarPanel) -> tuple[int, Iterator[SafeString]]:
     lines = _wrap_legend(panel.legend) if len(panel.legend) > 1 else []
-    begin = 6 + LABEL_HEIGHT * len(lines)
+    begin = 6 + LABEL_HEIGHT * len(lines) + (LEGEND_GAP if lines else 0)
     return begin + ROW * len(panel.bars) + 4, _list_bar_parts(panel, lines, begin)
 
 

@@ -1,5 +1,5 @@
 """What the overview counts, each in one statement over an index: the queues, the last
-hours, who decided, and the agents of the last hour."""
+hours, and who decided."""
 
 from __future__ import annotations
 
@@ -80,30 +80,6 @@ WHERE vote.at > %(now)s - %(day)s AND request.status IN ({ANSWERED_SQL})
   AND request.queue_id = ANY (%(queues)s) AND {_SEEN}
 GROUP BY vote.reviewer_id ORDER BY 2 DESC, 1 LIMIT 20
 """  # noqa: S608 constants
-_AGENTS = f"""
-WITH asked AS (
-  SELECT request.agent, count(*) AS n,
-    count(*) FILTER (WHERE request.status = 'rejected') AS rejected,
-    count(*) FILTER (WHERE request.status = 'expired') AS expired
-  FROM reviews_approvalrequest AS request
-  WHERE request.opened_at > %(now)s - %(hour)s AND {_SEEN} GROUP BY request.agent),
-unknown AS (
-  SELECT proposal.agent, count(*) AS n FROM reviews_execution AS effect
-  JOIN reviews_proposal AS proposal ON proposal.id = effect.proposal_id
-  WHERE effect.status = 'unknown' GROUP BY proposal.agent),
-halted AS (
-  SELECT stop.key AS agent, max(stop.mode) AS mode FROM reviews_stop AS stop
-  WHERE stop.scope = 'agent' AND stop.lifted_at IS NULL GROUP BY stop.key)
-SELECT agent.slug, agent.name, coalesce(asked.n, 0), coalesce(asked.rejected, 0),
-  coalesce(asked.expired, 0), coalesce(unknown.n, 0), coalesce(halted.mode, '')
-FROM agents_agent AS agent
-LEFT JOIN asked ON asked.agent = agent.slug
-LEFT JOIN unknown ON unknown.agent = agent.slug
-LEFT JOIN halted ON halted.agent = agent.slug
-ORDER BY (halted.mode IS NOT NULL) DESC, coalesce(unknown.n, 0) DESC,
-  coalesce(asked.rejected, 0) DESC, coalesce(asked.n, 0) DESC, agent.slug
-LIMIT 8
-"""  # noqa: S608 constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +109,6 @@ class DeciderCount:
     median_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCount:
-    """One agent in the last hour. `mode` is empty unless it is paused or stopped."""
-
-    slug: str
-    name: str
-    asked: int
-    rejected: int
-    expired: int
-    unknown: int  # effects whose outcome nobody knows yet
-    mode: str
-
-    @property
-    def has_problem(self) -> bool:
-        return bool(self.mode or self.unknown or self.rejected or self.expired)
-
-
 def count_queues(
     person: Person, queues: Collection[int], now: datetime
 ) -> list[QueueCount]:
@@ -172,11 +131,6 @@ def count_deciders(
     """Count what each person decided in the last day, most first."""
     rows = _fetch(_DECIDERS, person, now, queues, day=DAY)
     return [DeciderCount(*row) for row in rows]
-
-
-def count_agents(person: Person, now: datetime) -> list[AgentCount]:
-    """Count the last hour of each agent, those with problems first."""
-    return [AgentCount(*row) for row in _fetch(_AGENTS, person, now, ())]
 
 
 def _fetch(

@@ -1,5 +1,5 @@
 """What an administrator still has to do before a first request is decided, and what
-else waits for one: gaps in the staff, and drafts of the policy."""
+else waits for one: gaps in the staff."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from django.urls import reverse
 from agents.models import AgentKey
 from policies import active
 from policies.choices import Role
-from policies.models import Person, PolicyVersion
+from policies.models import Person
 from reviews import permissions
 from reviews.models import Decision
 from reviews.roles import Permission
 
 from ..queues.page import build_queues_page
-
-MOST_DRAFTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +30,10 @@ class FirstStep:
 @dataclass(frozen=True, slots=True)
 class AdministratorPart:
     """`steps` is empty once all are done; `gaps` counts what the policy asks for and
-    the staff cannot give, or only just; `drafts` wait for another administrator."""
+    the staff cannot give, or only just."""
 
     steps: Sequence[FirstStep]
     gaps: int
-    drafts: Sequence[PolicyVersion]
 
     @property
     def done(self) -> int:
@@ -49,13 +46,9 @@ def build_administrator_part(person: Person, deciding: int) -> AdministratorPart
     if not permissions.has_permission(person, Permission.MANAGE_PEOPLE):
         return None
     policy, steps = active.find_active_policy(), _list_steps(deciding)
-    drafts = PolicyVersion.objects.filter(
-        status=PolicyVersion.Status.DRAFT, number__gt=policy.number if policy else 0
-    )
     return AdministratorPart(
         steps if not all(step.done for step in steps) else (),
         len(build_queues_page(person).gaps) if policy else 0,
-        list(drafts.order_by("-number")[:MOST_DRAFTS]),
     )
 
 

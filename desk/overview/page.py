@@ -16,24 +16,24 @@ from notifications.on_call import duty
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.administration import authority
 from reviews.choices import RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.roles import Permission
 
-from ..agents import setting_changes
-from ..agents.setting_changes import SettingsLine
+from ..agents.visibility import AgentLine, list_agents
 from ..components import visibility
-from ..people.page import ChangeLine, build_change_line
+from ..components.formatting import round_took
 from ..queue.rows import QueueRow, list_queue_rows
 from ..queue.search import FoundRequest
 from ..workload.page import list_present_people
 from . import figures
-from .figures import AgentCount, DeciderCount, QueueCount
+from .figures import DeciderCount, QueueCount
 from .first_steps import AdministratorPart, build_administrator_part
+from .open_changes import TwoPersonChange, list_open_changes
 from .plot import HourPlot, build_plot
 
 MAX_EXPIRING = 6
+MAX_AGENTS = 8
 PLOTTED_HOURS = 12
 MAX_PEOPLE = 200
 PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -51,7 +51,11 @@ PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
         {"flag": "check_missed"},
     ),
     ("Policy", "Drafts, activations, reverts", {"kind": "policy"}),
-    ("People", "Accounts, roles, queues, sign-in", {"kind": "person"}),
+    (
+        "People",
+        "Accounts, roles, queues, second factors, ended sessions; not each sign-in",
+        {"kind": "person"},
+    ),
     ("Stops and pauses", "Who halted and resumed what", {"kind": "stop"}),
 )
 
@@ -67,6 +71,12 @@ class QueueLine:
     age: timedelta | None  # of the oldest request that waits
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing happened lately."""
+        count = self.count
+        return not (count.waiting or count.arrived or count.decided or count.expired)
+
+    @property
     def is_unattended(self) -> bool:
         """Whether requests wait where nobody is on duty."""
         return bool(self.count.waiting) and not self.on_duty
@@ -80,14 +90,23 @@ class DeciderLine:
 
     @property
     def median(self) -> str:
+        """How long a decision took from opening the request, in the middle."""
         if self.count.median_ms is None:
             return ""
-        return format_duration(timedelta(milliseconds=self.count.median_ms))
+        return format_duration(round_took(self.count.median_ms))
 
     @property
-    def unchanged(self) -> int:
-        """The share that was approved as proposed, in percent."""
-        return round(100 * self.count.approved / self.count.decided)
+    def verdicts(self) -> list[str]:
+        """What the decisions were, in words."""
+        count = self.count
+        answered = count.approved + count.modified + count.rejected
+        lines = [
+            (count.approved, "approved unchanged"),
+            (count.modified, "changed"),
+            (count.rejected, "rejected"),
+            (count.decided - answered, "escalated"),
+        ]
+        return [f"{n} {words}" for n, words in lines if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +124,14 @@ class OverviewPage:
 
     lines: Sequence[QueueLine]
     expiring: Sequence[QueueRow]
-    agents: Sequence[AgentCount]
+    agents: Sequence[AgentLine]
     deciders: Sequence[DeciderLine]
     plot: HourPlot
-    changes: Sequence[ChangeLine]
-    agent_changes: Sequence[SettingsLine]
+    open_changes: Sequence[TwoPersonChange]
     presets: Sequence[Preset]
     head: int | None  # number of the log's newest record
     supervises: bool  # whether the workload page is theirs
+    audits: bool  # whether the reader exports and decides nothing
     administration: AdministratorPart | None
 
     @property
@@ -160,24 +179,22 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
     full_hour = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
     since = full_hour - (PLOTTED_HOURS - 1) * figures.HOUR
     counts = figures.count_hours(person, ids, since, now)
-    sees_people = permissions.has_permission(person, Permission.SEE_PEOPLE)
     exports = permissions.has_permission(person, Permission.EXPORT)
+    role = permissions.find_deciding_role(person)
     return OverviewPage(
         lines=[
             _build_line(count, people, here, now)
             for count in figures.count_queues(person, ids, now)
         ],
         expiring=_list_expiring(person, ids, now),
-        agents=figures.count_agents(person, now),
+        agents=list_agents(person, now)[:MAX_AGENTS],
         deciders=_list_deciders(person, ids, now, here),
         plot=build_plot(counts, since.hour, PLOTTED_HOURS),
-        changes=[build_change_line(row, person) for row in authority.list_waiting()]
-        if sees_people
-        else [],
-        agent_changes=setting_changes.list_waiting(person) if sees_people else [],
+        open_changes=list_open_changes(person, now),
         presets=_list_presets() if exports else [],
         head=_find_newest_number() if exports else None,
-        supervises=permissions.find_deciding_role(person) is Role.SUPERVISOR,
+        supervises=role is Role.SUPERVISOR,
+        audits=exports and role is None,
         administration=build_administrator_part(
             person, sum(bool(permissions.queues_of(one)) for one in people)
         ),

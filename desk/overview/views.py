@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from ..components import frame, htmx
 from ..components.frame import require_person
+from ..workload.page import DUTY_RULE
 from .page import build_overview
 
 
@@ -18,4 +19,5 @@ def overview(request: HttpRequest) -> HttpResponse:
     now = frame.get_frame(request).now
     page = build_overview(require_person(request), now)
     template = htmx.choose_template(request, "desk/overview/overview.html", "parts")
-    return render(request, template, {"page": page, "now": now})
+    context = {"page": page, "now": now, "duty_rule": DUTY_RULE}
+    return render(request, template, context)

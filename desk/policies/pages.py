@@ -55,12 +55,18 @@ class NeedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolLine:
-    """A tool on the page, with what its calls need by class, amount and rule."""
+    """A tool on the page, with what its calls need by class and amount, and what its
+    rules ask for in addition."""
 
     tool: ToolDefinition
     performed: str
     reversal: list[str]
-    needs: list[NeedRow]
+    bands: list[NeedRow]
+    rules: list[NeedRow]
+
+    @property
+    def needs(self) -> list[NeedRow]:
+        return [*self.bands, *self.rules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +171,8 @@ def build_tool_line(document: Document, tool: ToolDefinition) -> ToolLine:
         tool=tool,
         performed=PERFORMED[tool.executor.kind],
         reversal=list(_list_reversal_lines(tool)),
-        needs=[*_list_band_needs(document, tool), *rules],
+        bands=list(_list_band_needs(document, tool)),
+        rules=rules,
     )
 
 

@@ -3,7 +3,7 @@ decided, and how often it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -30,13 +30,15 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """`people` are those who decide its calls, as its amounts and rules ask for
-    them; `calls` is None for who may not see everybody's. `switch` is what stops or
-    pauses it now, if the person sees it."""
+    """`people` are those who decide its calls, each with the amounts or classes for
+    which they do, empty where they decide all; `rules` counts those of the policy that
+    may ask for more. `calls` is None for who may not see everybody's. `switch` is what
+    stops or pauses it now, if the person sees it."""
 
     tool: ToolDefinition
     performed: str
-    people: tuple[str, ...]
+    people: Sequence[tuple[str, str]]
+    rules: int
     queue: str
     calls: Calls | None
     switch: SwitchBanner | None
@@ -98,11 +100,17 @@ def _build_row(
     switch: SwitchBanner | None,
 ) -> DeclaredTool:
     line = pages.build_tool_line(document, tool)
-    asked = [need.people for need in line.needs if need.people]
+    asked: dict[str, list[str]] = {}
+    for band in line.bands:
+        asked.setdefault(band.people, []).append(band.when)
     return DeclaredTool(
         tool=tool,
         performed=line.performed,
-        people=tuple(dict.fromkeys(asked)),
+        people=[
+            (people, "; ".join(spans) if len(asked) > 1 else "")
+            for people, spans in asked.items()
+        ],
+        rules=sum(bool(need.people) for need in line.rules),
         queue=document.queues.get(tool.queue, tool.queue),
         calls=calls,
         switch=switch,

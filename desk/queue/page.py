@@ -46,6 +46,7 @@ RECENT_PERIOD = timedelta(minutes=30)
 # none in the last: a high risk takes about a minute.
 PACE_EACH = 25
 _NEWEST = 300  # decisions from which the pace is computed
+_MOST_OWN = 5000  # of a person's week that are counted
 
 _TAB = "(SELECT count(*) FROM ({source}) AS r)"
 # Present at the desk are people who decided lately or hold a request now.
@@ -80,10 +81,15 @@ _UNKNOWN = """(SELECT count(*) FROM
 _ENOUGH = f"(SELECT greatest(people * {MAX_OPEN_EACH} + 1, {MOST_COUNTED}) FROM desk)"  # noqa: S608 our numbers
 _ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
 _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
-_OWN_DAY = f"""
-SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms)
-FROM reviews_decision AS decision
-WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UTC') AND {NOT_UNDONE}
+_OWN_WEEK = f"""
+SELECT count(*) FILTER (WHERE at >= date_trunc('day', %s, 'UTC')), count(*),
+  count(*) FILTER (WHERE verdict = 'modify'),
+  count(*) FILTER (WHERE verdict = 'reject'),
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms)
+FROM (SELECT decision.at, decision.verdict, decision.took_ms
+      FROM reviews_decision AS decision
+      WHERE reviewer_id = %s AND at > %s - interval '7 days' AND {NOT_UNDONE}
+      ORDER BY at DESC LIMIT {_MOST_OWN}) AS own
 """  # noqa: S608 constants
 
 
@@ -115,10 +121,14 @@ class QueueFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnDayFigures:
-    """How many requests this person decided today, and the median time in seconds."""
+class OwnFigures:
+    """How many requests this person decided today and in seven days, and of the seven
+    days what they changed and rejected, and the median time in seconds."""
 
-    decided: int
+    today: int
+    week: int
+    changed: int
+    rejected: int
     seconds: int | None
 
 
@@ -153,13 +163,14 @@ def count_queue(reach: QueueReach, now: datetime) -> QueueFigures:
     return QueueFigures(*(min(n, MOST_COUNTED) for n in numbers[:4]), *numbers[4:])
 
 
-def load_own_day(reach: QueueReach, now: datetime) -> OwnDayFigures:
-    """Load the person's own day without the approvals that were undone; the page shows
-    it when nothing waits."""
+def load_own_figures(reach: QueueReach, now: datetime) -> OwnFigures:
+    """Load the person's own figures without the approvals that were undone. Nobody else
+    sees them here, and they are compared with nobody's."""
     with connection.cursor() as cursor:
-        cursor.execute(_OWN_DAY, [reach.person.pk, now])
-        decided, took = cursor.fetchone()
-    return OwnDayFigures(decided, None if took is None else max(round(took / 1000), 1))
+        cursor.execute(_OWN_WEEK, [now, reach.person.pk, now])
+        today, week, changed, rejected, took = cursor.fetchone()
+    seconds = None if took is None else max(round(took / 1000), 1)
+    return OwnFigures(today, week, changed, rejected, seconds)
 
 
 MAX_GONE = 60  # rows; with more, reloading the page is better
@@ -250,7 +261,7 @@ class QueuePage:
     time_label: str
     empty: str
     empty_note: str
-    own_day: OwnDayFigures | None
+    own: OwnFigures | None
     caption: str
     fresh_url: str
     more_url: str
@@ -316,7 +327,9 @@ def build_queue_page(
         if empty
         else "No request matches the filter.",
         empty_note=_describe_others(tabs, filters),
-        own_day=load_own_day(reach, now) if not lines and reach.role else None,
+        own=load_own_figures(reach, now)
+        if reach.role and (filters.tab == "mine" or not lines)
+        else None,
         caption=f"{TABS[filters.tab]} requests",
         fresh_url=_build_fresh_url(filters, now),
         more_url=_build_more_url(filters) if len(requests) > filters.show else "",

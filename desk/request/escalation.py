@@ -18,6 +18,7 @@ from reviews.people import preferences
 from reviews.requests.versions import ESCALATION_CAUSES
 
 from ..components import holding
+from ..components.formatting import round_took
 from .load import LoadedRequest
 
 LEANING_WORDS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
@@ -60,7 +61,7 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
         reason=GIVEN_REASON_LABELS.get(vote.reason_code, "") if vote else "",
         note=vote.reason if vote else "",
         waited=at - request.opened_at,
-        read_for=timedelta(milliseconds=took_ms) if took_ms else None,
+        read_for=round_took(took_ms) if took_ms else None,
         leaning=leaning if leaning and _was_leaning_shown(loaded) else "",
         has_leaning=bool(leaning),
         answer_by=None if request.frozen_through else request.expires_at,

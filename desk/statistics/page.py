@@ -196,7 +196,7 @@ def build_charts(
 def _build_chart(plot: Plot, readings: Readings, *, alone: bool) -> Chart:
     counted = plot.contributors
     if counted and not (alone or people.has_enough_people(readings, counted)):
-        return people.WITHHELD
+        return people.build_withheld_chart(plot.contribution)
     return plot.build(readings)
 
 

@@ -3,13 +3,13 @@ to expire, and which agents ask the most."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from journal.errors import NotFound
 from policies.choices import Role
@@ -21,9 +21,10 @@ from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
 
 from ..queue import page as queue_page
 from ..queue import search
-from ..queue.page import RECENT_PERIOD, QueueFigures, QueueFilters
+from ..queue.page import PACE_EACH, RECENT_PERIOD, QueueFigures, QueueFilters
 from ..queue.search import QueueReach
 
+DUTY_RULE = "On duty: holds a request, or decided one in the last 30 minutes."
 MOST_PEOPLE = 200
 MOST_AGENTS = 10
 MOST_READ = 500  # waiting requests from which agents are counted
@@ -49,13 +50,14 @@ GROUP BY asked.agent ORDER BY n DESC, asked.agent LIMIT {most}
 @dataclass(frozen=True, slots=True)
 class Colleague:
     """A person who may decide in one of the supervisor's queues. `given` counts the
-    open requests assigned to them."""
+    open requests assigned to them, `free` those that one press assigns to them."""
 
     person: Person
     role: str
     queues: list[str]
     here: bool
     given: int
+    free: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,17 @@ class AskingAgent:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPage:
-    """The whole page."""
+    """The whole page. The supervisor counts among those on duty like everybody else,
+    but is not among `people`."""
 
     figures: QueueFigures
     until: datetime
     due: int
     people: list[Colleague]
+    on_duty: int
     asking: list[AskingAgent]
-    most_given: int = MAX_ASSIGNED
     most_extended: int = MAX_EXTENDED
+    pace_each: int = PACE_EACH
     most_read: int = MOST_READ  # waiting requests from which the agents are counted
 
 
@@ -92,12 +96,14 @@ def load_supervisor_reach(person: Person) -> QueueReach:
 def build_workload_page(person: Person, now: datetime) -> WorkloadPage:
     """Build the page, in a fixed number of queries. Raises NotFound for everybody but
     supervisors."""
-    reach = load_supervisor_reach(person)
+    reach, here = load_supervisor_reach(person), list_present_people(now)
+    people = _list_colleagues(reach, here, now)
     return WorkloadPage(
         figures=queue_page.count_queue(reach, now),
         until=now + RECENT_PERIOD,
         due=len(list_due_requests(person, now)),
-        people=_list_colleagues(reach, now),
+        people=people,
+        on_duty=(person.pk in here) + sum(one.here for one in people),
         asking=_list_asking_agents(reach, now),
     )
 
@@ -160,15 +166,17 @@ def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
     return [AskingAgent(*row) for row in rows]
 
 
-def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
+def _list_colleagues(
+    reach: QueueReach, here: Collection[int], now: datetime
+) -> list[Colleague]:
     """List the colleagues, absent ones first: they are the ones to call."""
     roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
     deciders = Person.objects.filter(is_active=True, groups__name__in=roles)
     ids = list(deciders.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
     titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
-    here, given = list_present_people(now), _count_assigned(ids)
+    given, unclaimed = _count_assigned(ids), _list_unclaimed(reach, now)
     people = [
-        _build_colleague(person, titles, here, given)
+        _build_colleague(person, titles, here, given, unclaimed)
         for person in permissions.list_people_with_roles(ids)
         if person.pk != reach.person.pk and _can_decide_in(person, titles.keys())
     ]
@@ -176,7 +184,8 @@ def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
 
 
 def list_present_people(now: datetime) -> set[int]:
-    """The ids of those who hold a request or decided one in the last half hour."""
+    """The ids of those who are on duty: they hold a request now, or decided one in the
+    last half hour. Pages that say so say by what (`DUTY_RULE`)."""
     holding = Hold.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
     deciding = {who for who, at in newest if at > now - RECENT_PERIOD}
@@ -190,8 +199,47 @@ def _count_assigned(ids: list[int]) -> dict[int, int]:
     return dict(waiting.values_list("assignee").annotate(n=Count("pk")).order_by())
 
 
+class _Unclaimed(NamedTuple):
+    """What decides who may get a request that nobody holds and nobody is assigned."""
+
+    queue: int
+    supervisors_only: bool
+    barred: list[str]
+    closed_to: list[str]
+
+
+def _list_unclaimed(reach: QueueReach, now: datetime) -> list[_Unclaimed]:
+    held = Hold.objects.filter(request=OuterRef("pk"), until__gt=now)
+    waiting = ApprovalRequest.objects.filter(
+        ~Exists(held),
+        status=RequestStatus.PENDING,
+        expires_at__gt=now,
+        assignee__isnull=True,
+        queue__in=reach.queues,
+    )
+    columns = waiting.values_list("queue", "supervisors_only", "barred", "closed_to")
+    return [_Unclaimed(*row) for row in columns[:MOST_READ]]
+
+
+def _count_free(person: Person, unclaimed: Iterable[_Unclaimed]) -> int:
+    """How many of these one press assigns to the person."""
+    queues, who = permissions.queues_of(person), person.public_id
+    supervises = permissions.find_deciding_role(person) is Role.SUPERVISOR
+    free = sum(
+        row.queue in queues
+        and (supervises or not row.supervisors_only)
+        and who not in (*row.barred, *row.closed_to)
+        for row in unclaimed
+    )
+    return min(free, MAX_ASSIGNED)
+
+
 def _build_colleague(
-    person: Person, titles: dict[int, str], here: set[int], given: dict[int, int]
+    person: Person,
+    titles: dict[int, str],
+    here: Collection[int],
+    given: dict[int, int],
+    unclaimed: Iterable[_Unclaimed],
 ) -> Colleague:
     queues = permissions.queues_of(person)
     return Colleague(
@@ -200,4 +248,5 @@ def _build_colleague(
         queues=sorted(title for pk, title in titles.items() if pk in queues),
         here=person.pk in here,
         given=given.get(person.pk, 0),
+        free=_count_free(person, unclaimed),
     )

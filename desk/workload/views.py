@@ -21,7 +21,8 @@ def load(request: HttpRequest) -> HttpResponse:
     page = queries.build_workload_page(
         require_person(request), frame.get_frame(request).now
     )
-    return render(request, "desk/workload/workload.html", {"page": page})
+    context = {"page": page, "duty_rule": queries.DUTY_RULE}
+    return render(request, "desk/workload/workload.html", context)
 
 
 @require_POST

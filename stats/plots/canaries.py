@@ -137,6 +137,7 @@ PLOTS = [
         ),
         measures=[CANARIES, CANARY_DECIDERS],
         contributors=CANARY_DECIDERS,
+        contribution="decided a canary",
         build=build_catch_rates,
         sliced=[CANARIES],
     ),
@@ -152,6 +153,7 @@ PLOTS = [
         ),
         measures=[SPEEDS, CANARY_DECIDERS],
         contributors=CANARY_DECIDERS,
+        contribution="decided a canary",
         build=build_speed_rates,
     ),
 ]

@@ -59,8 +59,11 @@ def build_chart(readings: Readings) -> Chart:
     if made:
         first, last = next(iter(made)), next(reversed(made))
         sentence = f"People approved {format_rate(made[first])} of decisions {first} of"
-        sentence += f" a session as proposed, and {format_rate(made[last])} of"
-        sentence += f" decisions {last}."
+        sentence += " a session as proposed"
+        if last == first:
+            sentence += ". There are too few others to compare."
+        else:
+            sentence += f", and {format_rate(made[last])} of decisions {last}."
     line = Line("approved", [Point(r.share, r.total) for r in rates.values()])
     return Chart(
         sentence,

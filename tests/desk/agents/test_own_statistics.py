@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import Agent
-from desk.agents import own_statistics
+from desk.agents import own_refusals, own_statistics
 from journal import clock
 from policies.choices import Risk
 from reviews.models import ApprovalRequest, Proposal
@@ -18,7 +18,8 @@ from tests.assurance.planting import reload
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
-from tests.markup import read_page, read_text
+from tests.markup import find_element, read_page, read_text
+from tests.reviews.states import refused
 
 pytestmark = pytest.mark.django_db
 PATH = "/own-statistics/"
@@ -70,10 +71,39 @@ def test_an_owner_reads_what_came_of_thirty_days(gate: Gate, as_: SignIn) -> Non
     assert whole.p90 >= timedelta(minutes=9)
     rules = read_text(page, "rules")
     assert "This agent may propose up to low risk." in rules
-    assert "1 rejected by people" in rules
+    assert "1 rejected by people: Not needed" in rules
     assert "Amount" in read_text(page, "fields")
+    shown = find_element(read_page(page), "fields")
+    assert f'href="/requests/{changed.pk}/"' in shown
     assert read_page(page).count('data-testid="plot"') == 2
     assert "Statistics of your agents" in read_page(owen.get("/agents/"))
+
+
+def test_what_refused_adds_up_with_words_and_links(gate: Gate, as_: SignIn) -> None:
+    requests = [pay(gate, number) for number in range(5)]
+    for request in requests:
+        decide(
+            request, gate.rita, "reject", reason_code="unsafe", reason="A new payee."
+        )
+    Agent.objects.update(risk_ceiling=Risk.LOW)
+    propose(Agent.objects.get(), customer="C-20", thread="t-20")
+    Agent.objects.update(risk_ceiling=Risk.HIGH)
+    late = refused(gate)
+    statistics = own_statistics.build_own_statistics(gate.owen, clock.now())
+    counts = [group.count for group in statistics.refusals]
+    assert counts == [5, 1]
+    blocked = sum(rule.count for rule in statistics.rules)
+    assert sum(counts) + blocked == statistics.whole.refused == 7
+    page = as_("owen").get(PATH)
+    rules = read_text(page, "rules")
+    assert "5 rejected by people: Unsafe" in rules
+    assert "1 refused before execution: Stopped" in rules
+    assert rules.count("A new payee.") == own_refusals.MAX_LINKED
+    shown = find_element(read_page(page), "rules")
+    for request in (*requests[2:], late.proposal.request):
+        assert f'href="/requests/{request.pk}/"' in shown
+    agents = read_text(as_("owen").get("/agents/"), "own")
+    assert agents.count("Unsafe A new payee.") == 5
 
 
 def test_nobody_else_s_agents_are_counted(gate: Gate, as_: SignIn) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from agents import proposals
+from agents.choices import ThreadResult
 from desk.agents import runs
+from desk.agents.run_summaries import find_result_icon
 from policies.choices import Role
 from reviews.choices import Scope, StopMode
+from reviews.effects import describe
 from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
-from tests.markup import read_page
+from tests.markup import find_element, read_page, read_text
+from tests.reviews.states import unknown
 
 pytestmark = pytest.mark.django_db
 PAGE = "/runs/"
@@ -64,3 +69,41 @@ def test_it_goes_on_page_by_page_and_says_what_is_paused(
     assert "t-a" in read_page(rest)
     assert "Older runs" not in read_page(rest)
     assert client.get(PAGE, {"before": "x" * 30}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("result", "outcomes", "icon"),
+    [
+        ("completed", ["executed", "rejected"], "ok"),
+        ("completed", ["executed", "unknown"], "warn"),
+        ("completed", ["failed"], "warn"),
+        ("gave_up", ["executed"], "void"),
+        ("failed", [], "no"),
+    ],
+)
+def test_the_icon_of_a_finished_run_is_of_its_end(
+    result: str, outcomes: list[str], icon: str
+) -> None:
+    assert find_result_icon(result, outcomes) == icon
+
+
+def test_a_row_reads_what_the_run_did_and_what_went_wrong(
+    gate: Gate, as_: SignIn
+) -> None:
+    effect = unknown(gate)
+    run = effect.proposal.thread
+    proposals.finish_thread(agent=gate.agent, name=run, result=ThreadResult.COMPLETED)
+    brief = describe.load_brief(effect.grant.revision)
+    effect_words = describe.format_sentence(brief.effect)
+    client = as_("sue")
+    for path, testid in ((PAGE, "runs"), (f"/agents/{gate.agent.slug}/", "")):
+        text = read_text(client.get(path), testid)
+        assert "Completed 1 with unknown result" in text
+        assert effect_words in text
+    page = client.get(PAGE)
+    (row,) = page.context["page"].runs
+    assert row.icon == "warn"
+    assert row.summary.counts == {"unknown": 1}
+    assert find_element(read_page(page), "runs").count("<time") == 2
+    run_page = client.get(f"/threads/{gate.agent.slug}/{run}/")
+    assert run_page.context["page"].icon == "warn"

@@ -85,7 +85,9 @@ def test_a_checkpoint_is_inert_redacted_and_without_its_blob(gate: Gate) -> None
         assert said in checkpoint
 
 
-@pytest.mark.parametrize(("path", "most"), [(RUN, 20), ("/agents/riley/", 27)])
+@pytest.mark.parametrize(
+    ("path", "most"), [(RUN, 20), ("/agents/riley/", 30), ("/runs/", 16)]
+)
 def test_a_pages_queries_do_not_grow(
     gate: Gate, path: str, most: int, django_assert_max_num_queries
 ) -> None:

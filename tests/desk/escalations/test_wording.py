@@ -17,6 +17,11 @@ ROWS = [
     ),
     ("mine", "Pending No pending escalations."),
     ("others", "Waiting on others No escalations waiting on others."),
+    (
+        "figures",
+        "Last 7 days Based on 0 decisions No person escalated a request. What a rule of"
+        " the policy escalates is not counted here.",
+    ),
 ]
 SUPERVISION = [
     ("return", {"guidance": "Ask first."}, "Returned. Reviewers see your guidance."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from agents import keys
@@ -10,13 +12,18 @@ from desk.overview.plot import build_plot
 from hitl.health import probes
 from journal import clock
 from journal.errors import NotPermitted
-from policies import versions
 from reviews import deadlines
+from reviews.choices import Scope
+from reviews.decisions.submission import PageEvidence
+from reviews.models import Proposal
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
-from tests.markup import read_page
+from tests.journal import history
+from tests.markup import find_element, read_page, read_text
+from tests.reviews.states import unknown
 
 
 def test_each_figure_is_what_happened(gate: Gate) -> None:
@@ -35,9 +42,11 @@ def test_each_figure_is_what_happened(gate: Gate) -> None:
     assert str(gate.rita) in line.on_duty
     assert [row.id for row in page.expiring] == [waiting.pk]
     (own,) = page.deciders
-    assert (own.count.decided, own.unchanged, own.here) == (2, 50, True)
-    agent = next(one for one in page.agents if one.slug == gate.agent.slug)
-    assert (agent.asked, agent.rejected, agent.expired) == (4, 1, 1)
+    assert own.verdicts == ["1 approved unchanged", "1 rejected"]
+    assert (own.count.decided, own.here) == (2, True)
+    (line_of_agent,) = page.agents
+    day = line_of_agent.day
+    assert (day.proposed, day.refused, day.expired) == (4, 1, 1)
     assert page.plot.sentence == "In 12 hours 4 arrived, 2 were decided and 1 expired."
 
 
@@ -62,14 +71,9 @@ def test_an_administrator_reads_what_is_to_do(gate: Gate, as_: SignIn) -> None:
     assert todo == {"An agent with a key", "A first decision"}
     keys.issue_key(agent=gate.agent, by=gate.adam)
     decide(propose(gate.agent).request, gate.rita)
-    document = {**factories.document_of_tests(), "currency": "EUR"}
-    draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
     part = build_overview(gate.adam, clock.now()).administration
     assert part is not None
     assert not part.steps
-    assert [row.number for row in part.drafts] == [draft.number]
-    page = read_page(as_("adam").get("/overview/"))
-    assert f"Version {draft.number}" in page
     assert build_overview(gate.otto, clock.now()).administration is None
 
 
@@ -77,6 +81,57 @@ def test_an_administrator_reads_what_is_to_do(gate: Gate, as_: SignIn) -> None:
 def test_it_is_not_for_everybody(gate: Gate, who: str) -> None:
     with pytest.raises(NotPermitted):
         build_overview(getattr(gate, who), clock.now())
+
+
+def test_a_stopped_agent_has_the_problems_of_the_agents_list(
+    gate: Gate, as_: SignIn
+) -> None:
+    effect = unknown(gate)
+    for n in range(5):
+        request = propose(gate.agent, customer=f"C-{n}").request
+        decide(request, gate.rita, "reject", reason_code="unsafe")
+    long_ago = clock.now() - timedelta(days=3)
+    Proposal.objects.filter(pk=effect.proposal_id).update(created_at=long_ago)
+    stops.create_stop(
+        scope=Scope.AGENT, key=gate.agent.slug, person=gate.sue, reason="Look."
+    )
+    client = as_("sue")
+    problems = ("1 with unknown result", "5 of 5 refused")
+    shown = read_text(client.get("/overview/"), "agents")
+    assert f"Stopped; {'; '.join(problems)}" in shown
+    listed = read_text(client.get("/agents/"), "agents")
+    assert all(problem in listed for problem in problems)
+    for path in ("/overview/", "/agents/"):
+        assert "as long as" in read_text(client.get(path))
+
+
+def test_a_median_is_rounded_as_in_the_log(gate: Gate, as_: SignIn) -> None:
+    took = PageEvidence(took_ms=4600)
+    decide(propose(gate.agent).request, gate.rita, page=took)
+    client = as_("adam")
+    assert "5 s" in read_text(client.get("/overview/"), "deciders")
+    assert "5 s" in read_text(client.get("/log/?kind=decision"))
+
+
+def test_numbers_lead_to_what_they_count(gate: Gate, as_: SignIn) -> None:
+    source = read_page(as_("adam").get("/overview/"))
+    assert "/log/?flag=expired" in find_element(source, "tiles")
+    queues = find_element(source, "queues")
+    assert queues.count('href="/queues/') == queues.count('class="idle"') > 1
+    assert 'href="/queues/' not in read_page(as_("sue").get("/overview/"))
+
+
+def test_an_auditors_part_comes_first(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    history.place_records()
+    page = build_overview(gate.otto, clock.now())
+    assert page.audits
+    client = as_("otto")
+    source = read_page(client.get("/overview/"))
+    assert source.index('data-testid="presets"') < source.index('data-testid="tiles"')
+    assert f'href="/log/{page.head}/"' in source
+    assert client.get(f"/log/{page.head}/").status_code == 200
+    assert not build_overview(gate.adam, clock.now()).audits
 
 
 def test_presets_are_for_auditors_and_open_changes_for_administrators(

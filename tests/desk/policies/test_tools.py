@@ -31,7 +31,10 @@ def test_it_says_who_decides_and_how_often_a_tool_is_called(
         factories.propose(gate.agent, thread=factories.new_thread())
     page = read_page(as_("sue").get("/tools/"))
     pay = read_row(page, "pay")
-    assert "1 reviewer, or 2 supervisors" in pay
+    words = " ".join(re.sub("<[^>]+>", " ", pay).split())
+    assert "Up to 500.00 USD: 1 reviewer" in words
+    assert "or at least" not in words
+    assert re.search(r'href="/policies/\d+/#tool-pay">1\s+rule asks for more', pay)
     assert '<td data-label="Calls" class="num">2</td>' in pay
     assert "never" in read_row(page, "write")
     assert "/stop/?tool=pay" in pay

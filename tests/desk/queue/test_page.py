@@ -16,7 +16,7 @@ from guardian.shortcuts import remove_perm
 from desk.components import badges, visibility
 from desk.queue import page as queue
 from desk.queue import search
-from desk.queue.page import QueueFilters
+from desk.queue.page import OwnFigures, QueueFilters
 from desk.queue.search import QueueReach
 from journal import clock
 from policies.choices import Role
@@ -27,12 +27,14 @@ from reviews.choices import Scope
 from reviews.decisions import recall, returns
 from reviews.decisions.submission import PageEvidence
 from reviews.holds import rows, take
-from reviews.models import ApprovalRequest
+from reviews.models import ApprovalRequest, Decision
 from reviews.stops import stops
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.desk.components.test_visibility import fresh, requests_of_every_kind
+from tests.desk.conftest import SignIn
 from tests.factories import decide, propose
+from tests.markup import read_text
 from tests.reviews import states
 from tests.reviews.batches import batching
 
@@ -275,20 +277,32 @@ def test_the_choices_are_of_what_i_may_read(gate: Gate) -> None:
     assert "pay" in found["tool"]
 
 
-def test_who_reads_only_has_no_day_of_deciding(gate: Gate) -> None:
-    assert page(gate.otto).own_day is None
-    day = page(gate.rita).own_day
-    assert day is not None
-    assert (day.decided, day.seconds) == (0, None)
+def test_who_reads_only_has_no_figures_of_deciding(gate: Gate) -> None:
+    assert page(gate.otto).own is None
+    own = page(gate.rita).own
+    assert own is not None
+    assert (own.today, own.week, own.seconds) == (0, 0, None)
 
 
-def test_the_middle_time_is_that_of_todays_decisions(gate: Gate) -> None:
+def test_mine_begins_with_ones_own_week_even_when_something_waits(
+    gate: Gate, as_: SignIn
+) -> None:
+    verdicts = ("approve", "reject", "approve")
     for number, took in enumerate((4000, 9000, 30000)):
         request = propose(gate.agent, customer=f"C-{number}").request
-        decide(request, gate.rita, page=PageEvidence(took_ms=took))
-    day = page(gate.rita).own_day
-    assert day is not None
-    assert (day.decided, day.seconds) == (3, 9)
+        decide(request, gate.rita, verdicts[number], page=PageEvidence(took_ms=took))
+    first = Decision.objects.earliest("at")
+    worlds.rewrite(Decision, first.pk, at=first.at - timedelta(days=3))
+    waiting = propose(gate.agent, customer="C-9").request
+    take.take_hold(request_id=waiting.pk, person=gate.rita)
+    answer = as_("rita").get("/queue/", {"tab": "mine"})
+    assert waiting.pk in answer.content.decode()
+    assert read_text(answer, "own") == (
+        "You decided 2 requests today and 3 in seven days: 0 changed, 1 rejected,"
+        " at the median after 9 s."
+    )
+    assert page(gate.rita).own is None, "only Mine, and a list without rows, has them"
+    assert page(gate.tom, tab="mine").own == OwnFigures(0, 0, 0, 0, None)
 
 
 def crowd(gate: Gate, count: int) -> None:

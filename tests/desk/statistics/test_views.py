@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import itertools
 import re
 from datetime import timedelta
 from xml.etree import ElementTree
@@ -15,7 +16,18 @@ from desk.statistics.page import StatisticsFilters
 from journal import clock
 from reviews.models import MetricRollup
 from stats import rollups
-from stats.charts import Dot, DotPanel, Group, Line, LinePanel, Point, Unit
+from stats.charts import (
+    Bar,
+    BarPanel,
+    Dot,
+    DotPanel,
+    Group,
+    Line,
+    LinePanel,
+    Panel,
+    Point,
+    Unit,
+)
 from stats.plots import list_plots
 from stats.readings import Rate
 from tests.conftest import Gate
@@ -119,6 +131,27 @@ def test_how_one_person_works_is_for_supervisors(counted: None, as_: SignIn) -> 
         assert file.content.decode("utf-8-sig").strip() == ""
 
 
+def test_what_is_withheld_says_what_too_few_people_did(
+    counted: None, as_: SignIn
+) -> None:
+    MetricRollup.objects.filter(measure="canary_deciders").delete()
+    MetricRollup.objects.filter(measure="deciders").update(measure="canary_deciders")
+    source = read(as_, "/statistics/attention/", "adam")
+    plot = source.partition('id="canary-catch"')[2].partition("</section>")[0]
+    assert "Fewer than three people decided a canary here" in plot
+    other = source.partition('id="decision-drift"')[2].partition("</section>")[0]
+    assert "decided a canary" not in other
+
+
+def test_one_band_of_a_session_is_not_compared_with_itself(
+    counted: None, as_: SignIn
+) -> None:
+    source = read(as_, "/statistics/attention/")
+    drift = source.partition('id="decision-drift"')[2].partition("</section>")[0]
+    assert "There are too few others to compare." in drift
+    assert drift.count("decisions 1 to 5") == 1
+
+
 def test_a_file_has_the_table_and_no_formula(counted: None, as_: SignIn) -> None:
     MetricRollup.objects.filter(tool="pay").update(tool="=cmd|'/c calc'!A1")
     answer = as_("sue").get("/statistics/plots/outcome-mix/")
@@ -148,3 +181,41 @@ def test_the_label_of_a_goal_stays_within_its_drawing() -> None:
         panel = DotPanel(dots, goal=goal)
         drawing = svg.draw_panel(panel, "plot", "Plot", "")
         assert re.search(rf'text-anchor="{anchor}"[^>]*>goal \d+ %<', drawing)
+
+
+def _draw(panel: Panel) -> tuple[str, list[str]]:
+    drawing = svg.draw_panel(panel, "plot", "Plot", "")
+    lines = re.findall(
+        r'<path d="([^"]*)" stroke="currentcolor"[^>]*dasharray', drawing
+    )
+    return drawing, lines
+
+
+def test_no_line_joins_days_of_one_or_two_cases() -> None:
+    points = [Point(share, total) for share, total in ((0, 1), (1, 2), (0.5, 3))]
+    points += [Point(0.4, 30), Point(None, 0), Point(1, 1)]
+    line = Line("rate", points)
+    panel = LinePanel([str(n) for n in range(6)], [line], Unit.SHARE)
+    drawing, (path, *_) = _draw(panel)
+    assert (path.count("M"), path.count("L")) == (1, 1)
+    assert drawing.count("h0") == 5 * 2 - 1, "each day has its dot, hollow ones two"
+    counts = LinePanel(["1", "2"], [Line("n", points[:2])], Unit.COUNT)
+    assert "L" in _draw(counts)[1][0]
+
+
+def test_the_last_level_is_as_wide_as_the_others() -> None:
+    line = Line("asked", [Point(n, n) for n in (1, 4, 2)])
+    panel = LinePanel(["1 Nov", "2 Nov", "3 Nov"], [line], Unit.COUNT, steps=True)
+    _, (path, *_) = _draw(panel)
+    begins = [float(x) for x in re.findall(r"[MH]([\d.]+)", path)]
+    widths = [round(end - begin) for begin, end in itertools.pairwise(begins)]
+    assert len(widths) == 3
+    assert len(set(widths)) == 1
+    assert begins[-1] <= svg.WIDTH
+
+
+def test_a_legend_keeps_its_distance_from_the_first_row() -> None:
+    panel = BarPanel(["approved", "rejected"], [Bar("pay", [3, 2])])
+    drawing, _ = _draw(panel)
+    text = {t: float(y) for y, t in re.findall(r'y="([\d.]+)"[^>]*>([^<]+)<', drawing)}
+    assert text["pay"] - text["approved"] >= svg.LABEL_HEIGHT + svg.LEGEND_GAP - 5

@@ -6,10 +6,12 @@ import pytest
 from django.core import mail
 
 from desk.queue import page
+from desk.workload.page import DUTY_RULE
 from desk.workload.views import _describe_extension, _describe_sharing
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
+from tests.factories import decide
 from tests.markup import find_element, read_page, read_text
 from tests.reviews.test_workload import waiting
 
@@ -49,11 +51,34 @@ def test_five_are_given_to_a_colleague(gate: Gate, as_: SignIn) -> None:
     client = as_("sue")
     source = client.get("/queue/load/").content.decode()
     assert f'name="to" value="{gate.tom.public_id}"' in source
+    assert "Assign 5 requests" in read_text(client.get("/queue/load/"))
     to = {"to": gate.tom.public_id}
     done = client.post("/queue/load/share/", to, follow=True)
     assert _describe_sharing(5, "Tom Example") in read_text(done, "message")
     assert ApprovalRequest.objects.filter(assignee=gate.tom).count() == 5
     assert mail.outbox == []  # the worker's, after the commit
+
+
+def test_a_press_offers_what_it_assigns(gate: Gate, as_: SignIn) -> None:
+    waiting(gate, 2)
+    client = as_("sue")
+    assert "Assign 2 requests to Tom Example" in read_text(client.get("/queue/load/"))
+    client.post("/queue/load/share/", {"to": gate.tom.public_id})
+    text = read_text(client.get("/queue/load/"))
+    assert "Assign 2" not in text
+    assert "Nothing unclaimed that they can decide" in text
+
+
+def test_it_counts_who_is_on_duty_as_the_overview_does(gate: Gate, as_: SignIn) -> None:
+    first, _ = waiting(gate, 2)
+    client = as_("sue")
+    assert "Nobody is on duty in your queues." in read_text(client.get("/queue/load/"))
+    assert "nobody is on duty" in read_text(client.get("/overview/"))
+    decide(first, gate.rita)
+    for path in ("/queue/load/", "/overview/"):
+        assert DUTY_RULE in read_text(client.get(path))
+    assert "1 person is on duty" in read_text(client.get("/queue/load/"))
+    assert "nobody is on duty" not in read_text(client.get("/overview/"))
 
 
 def test_only_colleagues_are_asked(gate: Gate, as_: SignIn) -> None:

@@ -215,6 +215,12 @@ def change_waiting(gate: StoreGate) -> str:
     return f"/agents/riley/changes/{ask_for_more(gate).pk}/"
 
 
+@AGENTS.scene("change-overview", "Waits for a second administrator", "adam")
+def change_on_overview(gate: StoreGate) -> str:
+    ask_for_more(gate)
+    return "/overview/"
+
+
 @AGENTS.scene("change-own", "Another administrator must answer", "alma")
 def change_own(gate: StoreGate) -> str:
     return f"/agents/riley/changes/{ask_for_more(gate).pk}/"
