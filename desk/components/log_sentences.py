@@ -7,8 +7,17 @@ from typing import Any
 
 from journal.models import LogRecord
 from reviews.administration.provisioning_tokens import PROVIDER
-from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, StopMode, Verdict
-from reviews.effects.wording import WordingPart, build_wording
+from reviews.choices import (
+    GIVEN_REASON_LABELS,
+    VERDICT_SPECS,
+    AuthorityKind,
+    Scope,
+    StopMode,
+    Verdict,
+)
+from reviews.effects.wording import WordingPart, build_wording, format_people
+
+from .log_values import name_fields
 
 HIDDEN_NAME = "A reviewer"
 SENTENCES = {
@@ -102,8 +111,8 @@ SENTENCES = {
     "incident.declared": "{who} declared an incident; deadlines are paused",
     "incident.held": "Paused deadlines were moved",
     "incident.ended": "{who} ended an incident; deadlines run again",
-    "on_call.planned": "{who} put a person on call for {queue}",
-    "on_call.ended": "{who} ended a shift of {queue}",
+    "on_call.planned": "{who} put {other} on call for {queue}",
+    "on_call.ended": "{who} ended a shift of {other} in {queue}",
     "drill.started": "{who} started a notification drill in {queue}",
     "drill.seen": "{who} saw the message of a notification drill",
     "policy.saved": "{who} saved policy version {version}",
@@ -112,18 +121,18 @@ SENTENCES = {
     "policy.retired": "Policy version {version} was retired",
     "thread.started": "{who} started a run",
     "thread.finished": "{who} finished the run",
-    "agent.registered": "{who} registered an agent",
-    "agent.tools_changed": "{who} changed an agent's allowed tools",
-    "agent.changed": "{who} changed an agent's tools, limits or owner",
-    "agent.change_proposed": "{who} asked for looser settings of an agent",
-    "agent.change_confirmed": "{who} confirmed looser settings of an agent",
-    "agent.change_refused": "{who} refused looser settings of an agent",
-    "agent.change_withdrawn": "{who} withdrew looser settings of an agent",
-    "agent.change_lapsed": "Looser settings of an agent got no answer",
-    "agent.change_void": "{who} changed an agent: looser settings that waited are void",
-    "agent.released": "{who} recorded a new version of an agent",
-    "agent.key_issued": "{who} issued an agent key",
-    "agent.key_revoked": "{who} revoked an agent key",
+    "agent.registered": "{who} registered {agent}",
+    "agent.tools_changed": "{who} changed the allowed tools of {agent}",
+    "agent.changed": "{who} changed {fields} of {agent}",
+    "agent.change_proposed": "{who} asked for looser settings of {agent}",
+    "agent.change_confirmed": "{who} confirmed looser settings of {agent}",
+    "agent.change_refused": "{who} refused looser settings of {agent}",
+    "agent.change_withdrawn": "{who} withdrew looser settings of {agent}",
+    "agent.change_lapsed": "Looser settings of {agent} got no answer",
+    "agent.change_void": "{who} changed {agent}: looser settings that waited are void",
+    "agent.released": "{who} recorded a new version of {agent}",
+    "agent.key_issued": "{who} issued a key of {agent}",
+    "agent.key_revoked": "{who} revoked a key of {agent}",
     "endpoint.registered": "{who} registered a webhook endpoint",
     "endpoint.secret_renewed": "{who} renewed the secret of a webhook endpoint",
     "endpoint.tested": "{who} sent a test event to a webhook endpoint",
@@ -137,38 +146,38 @@ SENTENCES = {
     "delivery.again": "{who} requested another webhook delivery",
     "outcome.acknowledged": "{who} acknowledged the outcome",
     "value.revealed": "{who} revealed a hidden value or a file",
-    "person.added": "{who} added a person",
-    "person.changed": "{who} changed a person's {fields}",
-    "authority.proposed": "{who} proposed what a person may do",
-    "authority.confirmed": "{who} confirmed what a person may do",
-    "authority.refused": "{who} refused a change of what a person may do",
-    "authority.withdrawn": "{who} withdrew a change of what a person may do",
-    "authority.lapsed": "A change of what a person may do got no answer",
+    "person.added": "{who} added {other}",
+    "person.changed": "{who} changed {fields} of {other}",
+    "authority.proposed": "{who} proposed {change} {other}",
+    "authority.confirmed": "{who} confirmed {change} {other}",
+    "authority.refused": "{who} refused {change} {other}",
+    "authority.withdrawn": "{who} withdrew {change} {other}",
+    "authority.lapsed": "Nobody answered the proposal of {change} {other}",
     "person.password_chosen": "{who} chose a password",
-    "person.password_set": "{who} set a new password for a person",
+    "person.password_set": "{who} set a new password for {other}",
     "person.factor_added": "{who} added an authenticator app",
-    "person.factor_removed": "{who} removed a second factor",
+    "person.factor_removed": "{who} removed the second factor of {other}",
     "person.passkey_added": "{who} added a passkey",
     "person.passkey_removed": "{who} removed a passkey",
     "person.passkey_refused": "A passkey was refused, because it may be a copy",
     "person.recovery_codes_renewed": "{who} made new recovery codes",
     "person.recovery_code_used": "{who} used a recovery code",
-    "person.sessions_ended": "{who} ended {count} sessions of a person",
-    "person.federated": "A person signed in through the identity provider first",
-    "person.unfederated": "{who} unlinked a person from the identity provider",
-    "person.deactivated": "{who} deactivated a person",
-    "person.reactivated": "{who} reactivated a person",
+    "person.sessions_ended": "{who} ended {count} of {other}",
+    "person.federated": "{other} signed in through the identity provider first",
+    "person.unfederated": "{who} unlinked {other} from the identity provider",
+    "person.deactivated": "{who} deactivated {other}",
+    "person.reactivated": "{who} reactivated {other}",
     "provisioning.token_made": "{who} made a token for the identity provider",
     "provisioning.token_confirmed": "{who} confirmed a token of the identity provider",
     "provisioning.token_revoked": "{who} ended a token of the identity provider",
     "provisioning.group_added": "{who} added a group",
     "provisioning.group_changed": "{who} changed a group",
     "provisioning.group_removed": "{who} deleted a group",
-    "person.admitted": "{who} admitted a person to {queue}",
-    "person.dismissed": "{who} removed a person from {queue}",
+    "person.admitted": "{who} admitted {other} to {queue}",
+    "person.dismissed": "{who} removed {other} from {queue}",
     "queue.preset_changed": "{who} changed what the decision panel offers in {queue}",
-    "substitution.began": "{who} handed queues to a substitute",
-    "substitution.ended": "{who} ended a substitution",
+    "substitution.began": "{who} handed queues to {other}",
+    "substitution.ended": "{who} ended what {other} stood in for",
     "person.token_minted": "{who} created an API token",
     "person.token_revoked": "{who} revoked an API token",
     "batch.formed": "Similar requests grouped into a batch",
@@ -206,8 +215,23 @@ SENTENCES = {
 }
 REMOVED_TEXTS = {"arguments": "actions", "questions": "questions of agents"}
 REMOVED_TEXTS |= {name: name for name in ("messages", "notes")}
-# Where these records name another person than their actor, by public id.
+# What a person does to their own account.
+OWN_SENTENCES = {
+    "person.factor_removed": "{who} removed their second factor",
+    "person.sessions_ended": "{who} ended {count} of their own",
+}
+CHANGE_WORDS: Mapping[str, str] = {
+    AuthorityKind.INVITE: "the invitation of",
+    AuthorityKind.WIDEN: "more authority for",
+    AuthorityKind.REACTIVATE: "the reactivation of",
+    AuthorityKind.RESET: "a new password for",
+    AuthorityKind.FACTOR: "the removal of the second factor of",
+}
+# Where records, by their kind or the first word of it, name another person than their
+# actor, by public id.
 OTHER_PERSON = {
+    **dict.fromkeys(("person", "authority", "on_call"), "person"),
+    "substitution": "substitute",
     "hold.lapsed": "holder",
     "hold.broken": "holder",
     "hold.offered": "to",
@@ -232,8 +256,12 @@ def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str
 
 def find_other_person(leaf: Mapping[str, Any]) -> str:
     """The public id of the other person in a record about two; empty without one."""
-    member = OTHER_PERSON.get(leaf["kind"], "")
-    return str((leaf["data"] or {}).get(member) or "")
+    data, kind = leaf["data"] or {}, leaf["kind"] or ""
+    group = kind.partition(".")[0]
+    member = OTHER_PERSON.get(kind) or OTHER_PERSON.get(group, "")
+    if group == "stop" and data.get("scope") == Scope.REVIEWER:
+        member = "key"
+    return str(data.get(member) or "")
 
 
 def describe_record(
@@ -253,6 +281,8 @@ def describe_record(
         pattern = "{who} tried to " + tried + "; it had no effect"
         return build_wording(pattern, who=actor)
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
+    if find_other_person(leaf) == row.actor_id:
+        pattern = OWN_SENTENCES.get(row.kind, pattern)
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
     if row.kind == "policy.activated" and row.actor_kind == "system":
@@ -264,15 +294,23 @@ def describe_record(
         who=actor,
         other=other,
         scope=_format_scope(data.get("scope")),
-        key=str(data.get("key", "")),
+        key=other if data.get("scope") == Scope.REVIEWER else str(data.get("key", "")),
+        agent=str(data.get("agent", "")),
+        change=CHANGE_WORDS.get(str(data.get("change", "")), ""),
         queue=str(data.get("queue", "")),
         source=str(data.get("from", "")),
-        count=str(data.get("count", "")),
+        count=_format_count(row.kind, data.get("count", "")),
         what=REMOVED_TEXTS.get(str(data.get("what", "")), "the log"),
         version=str(data.get("number", leaf["policy"] or "")),
-        fields=" and ".join(str(data.get("fields", "")).split()),
+        fields=name_fields(data),
         because=" and ".join(map(str, data.get("because", []))),
     )
+
+
+def _format_count(kind: str, count: object) -> str:
+    if kind == "person.sessions_ended":
+        return format_people(int(str(count)), "session")
+    return str(count)
 
 
 def _format_scope(scope: object) -> str:

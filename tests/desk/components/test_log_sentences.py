@@ -41,12 +41,41 @@ def _kinds(args: list[ast.expr]) -> Iterator[str]:
 
 
 def test_a_changed_person_is_said_with_what_changed() -> None:
-    leaf = {"data": {"fields": "role email"}, "verdict": "", "policy": None}
-    row = LogRecord(kind="person.changed")
-    parts = describe_record(row, leaf, "Ada")
-    assert (
-        "".join(part.text for part in parts) == "Ada changed a person's role and email"
-    )
+    said = describe("person.changed", fields="role email", person="u-2")
+    assert said == "Ada changed the role and the mail address of Bea"
+
+
+def describe(kind: str, **data: object) -> str:
+    """What Ada, u-1, did to Bea."""
+    leaf = {"kind": kind, "data": data, "verdict": "", "policy": None}
+    row = LogRecord(kind=kind, actor_kind="person", actor_id="u-1")
+    return "".join(part.text for part in describe_record(row, leaf, "Ada", "Bea"))
+
+
+def test_records_of_people_and_agents_say_whom() -> None:
+    kind, changed = "person.sessions_ended", {"before": {"tools": [], "owner": "u-3"}}
+    for said, meant in (
+        (describe(kind, person="u-2", count="1"), "Ada ended 1 session of Bea"),
+        (describe(kind, person="u-1", count="3"), "Ada ended 3 sessions of their own"),
+        (
+            describe("authority.refused", person="u-2", change="widen"),
+            "Ada refused more authority for Bea",
+        ),
+        (
+            describe("stop.raised", scope="reviewer", key="u-2"),
+            "Ada stopped reviewer Bea",
+        ),
+        (
+            describe("agent.changed", agent="riley", **changed),
+            "Ada changed the tools and the owner of riley",
+        ),
+    ):
+        assert said == meant
+
+
+def test_no_record_is_about_just_a_person_or_just_an_agent() -> None:
+    vague = re.compile(r"\ba(n agent|n agent's| person|n agent key)\b")
+    assert [text for text in SENTENCES.values() if vague.search(text)] == []
 
 
 def test_every_record_is_a_sentence() -> None:
