@@ -163,6 +163,7 @@ def _render(
         "adding": adding,
         "codes": codes,
         "offered": passkeys.is_offered(),
+        "at_localhost": passkeys.find_localhost(),
         "own": PasskeyForm(fresh=fresh),
         "removal": PasskeyRemovalForm(fresh=fresh),
         "provider": "" if me.has_usable_password() else provider,

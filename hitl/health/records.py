@@ -20,7 +20,7 @@ from notifications.channels.attempts import GIVEN_UP
 from notifications.channels.contract import Channel
 
 from ..client_wheel import read_version
-from ..doctor import OK, WARN, WRONG, Finding
+from ..doctor import OK, UNUSED, WARN, WRONG, Finding
 from . import probes
 from .checks import get_start_command
 from .wording import clean_name, format_span
@@ -161,9 +161,9 @@ def _describe_channel(
 ) -> Finding:
     subject = f"Channel {channel.title}"
     if row is None:
-        is_set_up = channel.is_configured()
-        words = "set up, no message yet" if is_set_up else "not set up"
-        return Finding(subject, OK, words)
+        if not channel.is_configured():
+            return Finding(subject, UNUSED, "not set up")
+        return Finding(subject, OK, "set up, no message yet")
     sent, failed, retried, given_up, error = row
     success = f"last success {_format_ago(sent, now)}" if sent else "no success"
     if not isinstance(failed, datetime):
