@@ -287,6 +287,8 @@ def describe_record(
         pattern = "{who} paused {scope} {key}"
     if row.kind == "policy.activated" and row.actor_kind == "system":
         pattern = "{who} began with policy version {version}; nobody had an account yet"
+    if data.get("change") in CHANGE_WORDS:
+        pattern = pattern.replace("{change}", CHANGE_WORDS[data["change"]])
     if row.kind == "hold.lapsed" and data.get("to"):
         pattern += "; nobody answered its offer"
     return build_wording(
@@ -296,7 +298,6 @@ def describe_record(
         scope=_format_scope(data.get("scope")),
         key=other if data.get("scope") == Scope.REVIEWER else str(data.get("key", "")),
         agent=str(data.get("agent", "")),
-        change=CHANGE_WORDS.get(str(data.get("change", "")), ""),
         queue=str(data.get("queue", "")),
         source=str(data.get("from", "")),
         count=_format_count(row.kind, data.get("count", "")),
