@@ -252,5 +252,13 @@ def revoke_key(gate: StoreGate) -> str:
 @AGENTS.scene("register-misspelt", "Did you mean", "adam")
 def register_misspelt(gate: StoreGate) -> Submission:
     """A tool that the policy does not have."""
-    fields = {"slug": "ada", "name": "Ada", "tools": "add_labell", "password": PASSWORD}
-    return Submission("/register-agent/", {**fields, "owner": gate.owen.public_id})
+    fields = {
+        "slug": "ada",
+        "name": "Ada",
+        "tools": "add_labell",
+        "risk_ceiling": "low",
+    }
+    return Submission(
+        "/register-agent/",
+        {**fields, "owner": gate.owen.public_id, "password": PASSWORD},
+    )
