@@ -179,8 +179,8 @@ def _put_in_force(agent: Agent, after: AgentSettings, by: Person, **more: Any) -
     before = agent_settings.load_settings(agent)
     if not setting_changes.write_settings(agent, before, after, **more):
         raise Conflict(setting_changes.CHANGED)
-    agent = Agent.objects.select_related("owner").get(pk=agent.pk)
-    setting_changes.log_agent_change("agent.changed", agent, by)
+    fresh = Agent.objects.select_related("owner").get(pk=agent.pk)
+    setting_changes.log_agent_change("agent.changed", fresh, by, agent)
 
 
 def _collect_changes(change: AgentChange) -> dict[str, object]:
@@ -244,7 +244,8 @@ def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
         rule = f"at most {MAX_VERSION_LENGTH} characters"
         errors = [build_field_error("version", rule)]
         raise InvalidInput(f"The version: {rule}.", errors=errors)
+    former = Agent.objects.select_related("owner").get(pk=agent.pk)
     Agent.objects.filter(pk=agent.pk).update(version=version)
     agent.refresh_from_db()
-    setting_changes.log_agent_change("agent.released", agent, by)
+    setting_changes.log_agent_change("agent.released", agent, by, former)
     return agent

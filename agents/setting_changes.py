@@ -127,7 +127,7 @@ def confirm_change(*, change_id: int, digest: str, by: Person) -> SettingsChange
         _make_void(change, by)
         return change
     _settle(change, "confirm", by)
-    log_agent_change("agent.changed", Agent.objects.get(pk=agent.pk), by)
+    log_agent_change("agent.changed", Agent.objects.get(pk=agent.pk), by, agent)
     return change
 
 
@@ -205,24 +205,37 @@ def _settle(
 
 
 def _build_log_data(change: SettingsChange) -> dict[str, Any]:
-    return {"data": {"agent": change.agent.slug, "wanted": change.wanted}}
+    differs = [
+        name for name in change.wanted if change.wanted[name] != change.before[name]
+    ]
+    data = {
+        "agent": change.agent.slug,
+        "before": {name: change.before[name] for name in differs},
+        "wanted": change.wanted,
+    }
+    return {"data": data}
 
 
-def log_agent_change(kind: str, agent: Agent, by: Person) -> None:
-    """Log what an agent is and may do from now on. Caller holds a transaction."""
-    log.append(
-        kind,
-        actor=build_actor(by),
-        at=clock.now(),
-        agent=agent.slug,
-        data={
-            "agent": agent.slug,
-            "owner": agent.owner.public_id,
-            "tools": sorted(agent.tools),
-            "risk_ceiling": agent.risk_ceiling,
-            "unattended": agent.unattended,
-            "version": agent.version,
-            "daily_proposals": agent.daily_proposals,
-            "daily_money": agent.daily_money,
-        },
-    )
+def log_agent_change(
+    kind: str, agent: Agent, by: Person, former: Agent | None = None
+) -> None:
+    """Log what an agent is and may do from now on, and with its `former` row what was
+    otherwise before. Caller holds a transaction."""
+    now = _describe_agent(agent)
+    before = _describe_agent(former) if former else now
+    differs = {name: value for name, value in before.items() if value != now[name]}
+    data = {**now, "before": differs} if former else now
+    log.append(kind, actor=build_actor(by), at=clock.now(), agent=agent.slug, data=data)
+
+
+def _describe_agent(agent: Agent) -> dict[str, Any]:
+    return {
+        "agent": agent.slug,
+        "owner": agent.owner.public_id,
+        "tools": sorted(agent.tools),
+        "risk_ceiling": agent.risk_ceiling,
+        "unattended": agent.unattended,
+        "version": agent.version,
+        "daily_proposals": agent.daily_proposals,
+        "daily_money": agent.daily_money,
+    }

@@ -17,6 +17,7 @@ from .garbage_collection import suspend_collection
 from .local.layout import InstallationError, build_layout
 
 OK, WARN, WRONG = "ok", "warn", "wrong"
+UNUSED = "unused"  # not set up, and nothing needs it
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,17 @@ def is_offered() -> bool:
     return False
 
 
+def find_localhost() -> str:
+    """The address at which browsers of this machine make passkeys, where the gate's is
+    a loopback number; "" for others."""
+    given = settings.COUNTERSEAL
+    if is_offered() or not given.loopback:
+        return ""
+    parts = urlsplit(given.base_url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://localhost{port}"
+
+
 def may_sign_in_alone(person: Person) -> bool:
     """Whether a passkey signs this person in without a password. Not where they have
     none: their identity provider decides who comes in, or their account was deactivated

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import Group
@@ -124,10 +125,13 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
     return apply_change(person, change, by=build_actor(by))
 
 
-def apply_change(person: Person, change: PersonChange, *, by: log.Actor) -> Person:
+def apply_change(
+    person: Person, change: PersonChange, *, by: log.Actor, reason: str = ""
+) -> Person:
     """Make the change and return the person as they are then. Raises InvalidInput and
     Conflict as `add_person`. Caller holds a transaction, and has checked who asks."""
     person = Person.objects.get(pk=person.pk)
+    before = _describe_values(person, change)
     if change.email is not None:
         person.email = change.email
         _check_email(person)
@@ -143,21 +147,23 @@ def apply_change(person: Person, change: PersonChange, *, by: log.Actor) -> Pers
         roles = person.groups.filter(name__in=list(Role))
         person.groups.remove(*roles)
         person.groups.add(_load_group(change.role))
-    _log_change("person.changed", person, by, **_describe_change(change))
+    data = {"fields": " ".join(change.names), **_describe_values(person, change)}
+    _log_change("person.changed", person, by, reason, before=before, **data)
     return person
 
 
-def _describe_change(change: PersonChange) -> dict[str, str]:
-    """The fields that changed, and the new values that do not identify the person."""
-    data = {"fields": " ".join(change.names)}
+def _describe_values(person: Person, change: PersonChange) -> dict[str, str]:
+    """The person's values, now, of the fields that change and do not identify them."""
+    values = {}
     if change.role is not None:
-        data["role"] = change.role.value
-    if change.ceiling is not None:
-        amount = change.ceiling
-        data["ceiling"] = f"{format_amount(amount)} {amount.currency}"
-    elif change.no_ceiling:
-        data["ceiling"] = "none"
-    return data
+        roles = person.groups.filter(name__in=list(Role)).order_by("name")
+        values["role"] = " ".join(roles.values_list("name", flat=True)) or "none"
+    if "ceiling" in change.names:
+        minor = person.ceiling_minor
+        limit = None if minor is None else Money(minor, person.ceiling_currency)
+        words = f"{format_amount(limit)} {limit.currency}" if limit else "none"
+        values["ceiling"] = words
+    return values
 
 
 @operation(writes="Person", logs="person.password_set", after="wake-up")
@@ -286,14 +292,22 @@ def dismiss_from_queues(
     dismiss(person, queues, by)
 
 
-def dismiss(person: Person, queues: Iterable[Queue], by: log.Actor) -> None:
+def dismiss(
+    person: Person, queues: Iterable[Queue], by: log.Actor, reason: str = ""
+) -> None:
     """`dismiss_from_queues` as a step. Caller holds a transaction."""
     for queue in queues:
         remove_perm("policies.decide", person, queue)
-        _log_change("person.dismissed", person, by, queue=queue.name)
+        _log_change("person.dismissed", person, by, reason, queue=queue.name)
 
 
-def _log_change(kind: str, person: Person, by: log.Actor, **data: str) -> None:
+def _log_change(
+    kind: str, person: Person, by: log.Actor, reason: str = "", **data: Any
+) -> None:
     log.append(
-        kind, actor=by, at=clock.now(), data={"person": person.public_id, **data}
+        kind,
+        actor=by,
+        at=clock.now(),
+        data={"person": person.public_id, **data},
+        private={"reason": reason} if reason else None,
     )

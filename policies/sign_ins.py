@@ -5,14 +5,16 @@ is (SESSION_COOKIE_AGE)."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_ipv46_address
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 
 from journal import clock, log
@@ -84,33 +86,52 @@ def spend_key(request: HttpRequest) -> bool:
     return True
 
 
-def list_sign_ins(person: Person) -> QuerySet[SignIn]:
-    """The person's sessions that have not ended, the one used last first."""
-    alive = Session.objects.filter(
-        session_key=OuterRef("session_key"), expire_date__gt=clock.now()
+def list_sign_ins(person: Person) -> Sequence[SignIn]:
+    """The person's sessions that have not ended, the one used last first. A new
+    password and a deactivation end sessions whose rows stay."""
+    rows = SignIn.objects.filter(person=person)
+    sessions = Session.objects.filter(
+        session_key__in=rows.values("session_key"), expire_date__gt=clock.now()
     )
-    return SignIn.objects.filter(Exists(alive), person=person)
+    hashes = {person.get_session_auth_hash(), *person.get_session_auth_fallback_hash()}
+    alive = {
+        session.session_key
+        for session in (sessions if person.is_active else ())
+        if session.get_decoded().get(HASH_SESSION_KEY) in hashes
+    }
+    return [row for row in rows if row.session_key in alive]
 
 
 @operation(writes="SignIn, Session", logs="person.sessions_ended", after="wake-up")
 def end_sign_ins(
-    person: Person, *, by: Person, only: int | None = None, keep: str = ""
+    person: Person,
+    *,
+    by: Person,
+    only: int | None = None,
+    keep: str = "",
+    reason: str = "",
 ) -> int:
     """End the person's sessions, or `only` the one of this id; not the one with the key
     `keep`. Returns how many ended. Raises NotPermitted for anybody but the person and
     administrators."""
     if by.pk != person.pk:
         people.check_administrator(by)
+    alive = {row.pk for row in list_sign_ins(person)}
     rows = SignIn.objects.filter(person=person).exclude(session_key=keep)
     if only is not None:
         rows = rows.filter(pk=only)
-    keys = list(rows.values_list("session_key", flat=True))
-    ended, _ = Session.objects.filter(session_key__in=keys).delete()
+    keys = dict(rows.values_list("session_key", "pk"))
+    Session.objects.filter(session_key__in=keys).delete()
     SignIn.objects.filter(session_key__in=keys).delete()
+    ended = len(alive & {*keys.values()})
     if ended:
-        data = {"person": person.public_id, "count": str(ended)}
-        actor = people.build_actor(by)
-        log.append("person.sessions_ended", actor=actor, at=clock.now(), data=data)
+        log.append(
+            "person.sessions_ended",
+            actor=people.build_actor(by),
+            at=clock.now(),
+            data={"person": person.public_id, "count": str(ended)},
+            private={"reason": reason} if reason else None,
+        )
     return ended
 
 

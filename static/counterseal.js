@@ -643,6 +643,17 @@
     const n = $$("a", hits).length;
     if (seek.value) say(`${n} result${n === 1 ? "" : "s"}`);
   });
+  /* The person's own menu closes on Escape, and once a click or the focus is elsewhere. */
+  const own = $(".me");
+  const closeOwn = ({ target }) => { if (own && !own.contains(target)) own.open = false; };
+  addEventListener("click", closeOwn);
+  addEventListener("focusin", closeOwn);
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !own?.open) return;
+    event.stopImmediatePropagation();
+    own.open = false;
+    $("summary", own).focus();
+  }, true);
   seek?.addEventListener("focus", () => { hits.hidden = !hits.childElementCount; });
   seek?.closest(".find").addEventListener("focusout", ({ currentTarget, relatedTarget }) => { if (!currentTarget.contains(relatedTarget)) hits.hidden = true; });
 

@@ -144,6 +144,7 @@ def _render(
         "adding": adding,
         "codes": codes,
         "offered": passkeys.is_offered(),
+        "at_localhost": passkeys.find_localhost(),
         "own": PasskeyForm(),
         "removal": PasskeyRemovalForm(),
         **more,

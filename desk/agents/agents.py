@@ -19,7 +19,7 @@ from agents.models import Agent, Thread
 from agents.representation import annotate_status
 from policies import active, money
 from policies import tools as policies_tools
-from policies.choices import APPROVAL_LABELS
+from policies.choices import APPROVAL_LABELS, Risk
 from policies.models import Person, Tool
 from policies.money import Money
 from reviews import permissions
@@ -130,6 +130,7 @@ class ToolRow:
     risk: str = ""
     approval: str = ""
     queue: str = ""
+    above: bool = False  # the agent's maximum risk: its proposals are refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,12 +336,12 @@ def _list_tools(agent: Agent) -> list[ToolRow]:
     known = active.load_tools(version) if version else {}
     names = known if agent.has_every_tool else agent.tools
     return [
-        _build_tool_row(known[name]) if name in known else ToolRow(name)
+        _build_tool_row(known[name], agent) if name in known else ToolRow(name)
         for name in sorted(names)
     ]
 
 
-def _build_tool_row(tool: Tool) -> ToolRow:
+def _build_tool_row(tool: Tool, agent: Agent) -> ToolRow:
     defined = policies_tools.load_definition(tool)
     return ToolRow(
         name=tool.name,
@@ -351,6 +352,7 @@ def _build_tool_row(tool: Tool) -> ToolRow:
         if defined.classes
         else APPROVAL_LABELS[defined.base],
         queue=defined.queue,
+        above=Risk(tool.risk).rank > Risk(agent.risk_ceiling).rank,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,11 +15,12 @@ from django.core.validators import validate_slug
 from agents import registry
 from agents.models import Agent, AgentKey
 from journal.errors import InvalidInput
-from policies import active, budgets
+from policies import active, budgets, tools
 from policies.choices import Risk
 from policies.documents import EVERY_TOOL
 from policies.models import Person
 from reviews.administration.second_person import LONGEST_TEXT
+from reviews.effects.wording import format_names
 
 from ..forms import TextField
 from ..people.forms import PasswordCheckedForm
@@ -28,8 +30,26 @@ MOST_DAYS = 3650
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """A tool of the active policy, with its box in the form."""
+
+    name: str
+    title: str
+    risk: str
+    chosen: bool
+
+
+class _ToolNames(forms.Textarea):
+    """Boxes and a text, each with names: a text with all of them."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+        return "\n".join(data.getlist(name))
+
+
 class SettingsForm(PasswordCheckedForm):
-    """Who answers for an agent, and what it may propose."""
+    """Who answers for an agent, and what it may propose. `held` are the tools that it
+    may propose already, also those that no policy has any more."""
 
     owner = forms.ModelChoiceField(
         Person.objects.none(),
@@ -40,7 +60,7 @@ class SettingsForm(PasswordCheckedForm):
         },
     )
     every_tool = forms.BooleanField(required=False)
-    tools = TextField(max_length=8000, required=False)
+    tools = TextField(max_length=8000, required=False, widget=_ToolNames)
     risk_ceiling = forms.ChoiceField(
         choices=[(risk.value, risk.value.capitalize()) for risk in reversed(Risk)],
         initial=Risk.CRITICAL,
@@ -59,10 +79,32 @@ class SettingsForm(PasswordCheckedForm):
 
     daily_money = TextField(max_length=800, required=False)
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    def __init__(self, *args: Any, held: Collection[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         people: Any = self.fields["owner"]
         people.queryset = Person.objects.filter(is_active=True).order_by("username")
+        self.held = held
+        policy = active.find_active_policy()
+        self.known = active.load_tools(policy) if policy else {}
+
+    @property
+    def tool_choices(self) -> list[ToolChoice]:
+        """A box for each tool of the active policy."""
+        names = self._split_tools()
+        return [
+            ToolChoice(
+                name, tools.load_definition(tool).title, tool.risk, name in names
+            )
+            for name, tool in sorted(self.known.items())
+        ]
+
+    @property
+    def typed_tools(self) -> str:
+        """The names and patterns that have no box."""
+        return "\n".join(name for name in self._split_tools() if name not in self.known)
+
+    def _split_tools(self) -> list[str]:
+        return [word for word in _SEPARATORS.split(self["tools"].value() or "") if word]
 
     def clean_tools(self) -> list[str]:
         """The names, with each pattern in place of the policy's tools that it
@@ -72,6 +114,9 @@ class SettingsForm(PasswordCheckedForm):
         named = [word for word in words if not registry.is_pattern(word)]
         if long := next((word for word in named if len(word) > 64), None):
             raise forms.ValidationError(f"No tool has a name as long as {long[:64]}….")
+        strange = [word for word in named if word not in {*self.known, *self.held}]
+        if strange and self.known:
+            raise forms.ValidationError(_describe_strange(strange[0], self.known))
         return sorted({*named, *_match(patterns)})
 
     def clean_daily_money(self) -> dict[str, str]:
@@ -89,6 +134,30 @@ class SettingsForm(PasswordCheckedForm):
         """What a valid form lets the agent propose."""
         sent = self.cleaned_data
         return [EVERY_TOOL] if sent["every_tool"] else sent["tools"]
+
+
+def _describe_strange(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    question = f" Did you mean {near[0]}?" if near else ""
+    return (
+        f"The active policy has no tool {name}.{question} A policy that brings a new"
+        " tool can give it to agents when it is activated."
+    )
+
+
+def describe_refused(agent: Agent, chosen: Iterable[str]) -> str:
+    """Which of these tools the agent's maximum risk keeps out; "" for none."""
+    policy, most = active.find_active_policy(), Risk(agent.risk_ceiling)
+    known = active.load_tools(policy) if policy else {}
+    above = [
+        f"{name} ({known[name].risk} risk)"
+        for name in sorted({*chosen} & {*known})
+        if Risk(known[name].risk).rank > most.rank
+    ]
+    if not above:
+        return ""
+    listed = format_names(above, most=5)
+    return f"Its maximum risk is {most}: calls of {listed} are refused."
 
 
 def _match(patterns: Sequence[str]) -> list[str]:
@@ -160,9 +229,3 @@ def _build_line(key: AgentKey, now: datetime) -> KeyLine:
     if key.expires_at is not None and key.expires_at <= now:
         return KeyLine(key, "Expired", valid=False)
     return KeyLine(key, "Valid", valid=True)
-
-
-def list_policy_tools() -> list[str]:
-    """The names of the active policy's tools."""
-    policy = active.find_active_policy()
-    return sorted(active.load_document(policy).tools) if policy else []

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from agents import keys, registry
 from agents.models import Agent
@@ -21,6 +21,7 @@ from reviews.roles import Permission
 
 from ..components import frame
 from ..components.frame import require_person
+from ..people.forms import PasswordCheckedForm
 from . import agents, registration, visibility
 from .registration import KeyForm, RegistrationForm
 
@@ -59,10 +60,11 @@ def register_agent(request: HttpRequest) -> HttpResponse:
             if set(made[0].tools) != set(new.tools):
                 messages.warning(request, WAITS)
             key = keys.issue_key(agent=made[0], by=by)
+            if refused := registration.describe_refused(made[0], made[0].tools):
+                messages.warning(request, refused)
             return _render_keys(request, made[0], KeyForm(), key)
-    context = {"form": form, "known": registration.list_policy_tools()}
     status = 422 if form.is_bound else 200
-    return render(request, "desk/agents/register.html", context, status=status)
+    return render(request, "desk/agents/register.html", {"form": form}, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -84,17 +86,22 @@ def agent_keys(request: HttpRequest, slug: str) -> HttpResponse:
     return _render_keys(request, agent, form)
 
 
-@require_POST
-@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password", "one_time_code")
 def revoke_key(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Revoke one key at once."""
+    """Ask whether one key ends, with when it was last used; POST revokes it at once."""
     by, agent = require_person(request), _load_managed(request, slug)
     key = agent.keys.select_related("agent__owner").filter(pk=pk).first()
     if key is None:
         raise NotFound
-    keys.revoke_key(key=key, by=by)
-    messages.success(request, f"Revoked cs_{key.prefix}. Calls with it are refused.")
-    return redirect("agents:agent_keys", slug)
+    form = PasswordCheckedForm(request.POST or None)
+    if form.is_valid() and form.act(request, lambda: keys.revoke_key(key=key, by=by)):
+        text = f"Revoked cs_{key.prefix}. Calls with it are refused."
+        messages.success(request, text)
+        return redirect("agents:agent_keys", slug)
+    context = {"agent": agent, "key": key, "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "desk/agents/revoke_key.html", context, status=status)
 
 
 def _load_managed(request: HttpRequest, slug: str) -> Agent:

@@ -46,7 +46,7 @@ def agent_settings(request: HttpRequest, slug: str) -> HttpResponse:
     agent = visibility.load_agent(by, slug)
     permissions.check_permission(by, Permission.MANAGE_AGENTS)
     if request.method == "POST":
-        form = ChangeForm(request.POST)
+        form = ChangeForm(request.POST, held=agent.tools)
     else:
         form = ChangeForm(initial=_build_initial(agent))
     if form.is_valid():
@@ -61,12 +61,11 @@ def agent_settings(request: HttpRequest, slug: str) -> HttpResponse:
         if form.act(request, operation):
             done = "Changed. It applies to the next proposal."
             messages.success(request, WAITS if proposed[0] else done)
+            agent.refresh_from_db()
+            if refused := registration.describe_refused(agent, agent.tools):
+                messages.warning(request, refused)
             return redirect("agents:agent", slug)
-    context = {
-        "agent": agent,
-        "form": form,
-        "known": registration.list_policy_tools(),
-    }
+    context = {"agent": agent, "form": form}
     status = 422 if form.is_bound else 200
     return render(request, "desk/agents/settings.html", context, status=status)
 

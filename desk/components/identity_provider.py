@@ -79,13 +79,29 @@ def _load_provider(issuer: str, client: str, secret: str, scopes: str) -> Provid
 
 def load_provider() -> Provider:
     """The provider of the settings."""
+    return _load_provider(*_list_settings())
+
+
+def _list_settings() -> tuple[str, str, str, str]:
     given = settings.COUNTERSEAL
-    return _load_provider(
+    return (
         given.oidc_issuer,
         given.oidc_client_id,
         given.oidc_client_secret,
         given.oidc_scopes,
     )
+
+
+def probe() -> str:
+    """What is wrong with the provider, whose discovery document is read anew; "" where
+    it answers as it should."""
+    try:
+        _load_provider.__wrapped__(*_list_settings()).load_server_metadata()
+    except requests.RequestException as error:
+        return f"does not answer as a provider ({type(error).__name__})"
+    except _WRONG as error:
+        return f"gives no usable answer ({type(error).__name__})"
+    return ""
 
 
 def redirect_to_provider(request: HttpRequest, *, fresh: bool) -> HttpResponse:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, Subquery, TextField
 from django.urls import reverse
 
 from journal.models import LogRecord
@@ -41,10 +41,13 @@ from .log_sentences import (
     link_agent,
     list_flags,
 )
+from .log_values import ValueLine, list_owners, list_values
 
 DecisionKey = tuple[str, int, str]  # a request, its version and a public id
 # Kinds of records that reveal a vote start with one of these.
 VOTE_KIND_PREFIXES = ("decision.",)
+# Those that name the person to whom something was done, with one of these.
+ABOUT_PEOPLE = ("person.", "authority.", "substitution.", "on_call.", "stop.")
 
 
 def select_records(person: Person) -> QuerySet[LogRecord]:
@@ -67,6 +70,33 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
     blind = visibility.select_unanswered_reviews(person).order_by()
     records = records.exclude(proposal__in=blind.values("decision__request__proposal"))
     return records.exclude(filter_others_votes(person))
+
+
+class _LeafData(Func):
+    """A member of the leaf's data as text."""
+
+    template = (
+        "(convert_from(%(expressions)s, 'UTF8')::jsonb -> 'data' ->> '%(member)s')"
+    )
+    output_field = TextField()
+
+    def __init__(self, member: str) -> None:
+        super().__init__("leaf", member=member)
+
+
+def select_about(people: Iterable[Person]) -> QuerySet[LogRecord]:
+    """The records of what was done to these people, newest first."""
+    ids = [person.public_id for person in people]
+    kinds = Q()
+    for prefix in ABOUT_PEOPLE:
+        kinds |= Q(kind__startswith=prefix)
+    records = LogRecord.objects.filter(kinds, proposal="").alias(
+        person=_LeafData("person"),
+        substitute=_LeafData("substitute"),
+        key=_LeafData("key"),
+    )
+    about = Q(person__in=ids) | Q(substitute__in=ids) | Q(key__in=ids)
+    return records.filter(about).order_by("-pk")
 
 
 def filter_waiting_requests(person: Person) -> Q:
@@ -220,6 +250,7 @@ class LogLine(HistoryLine):
     policy: int | None = None
     took: str = ""
     outcome: str = ""
+    values: Sequence[ValueLine] = ()
 
 
 Line = TypeVar("Line", bound=HistoryLine)
@@ -314,6 +345,7 @@ def _list_named_people(
             yield row.actor_id
         if other := find_other_person(leaves[row.pk]):
             yield other
+        yield from list_owners(leaves[row.pk])
 
 
 def is_party(person: Person, row: LogRecord, leaf: Mapping[str, Any]) -> bool:
@@ -449,6 +481,7 @@ def _build_log_line(
         ending=around.endings.get(row.pk),
         answer=find_answer_code(leaf),
         actor=row.actor_id,
+        values=list_values(leaf, around.names),
     )
 
 

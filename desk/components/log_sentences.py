@@ -9,8 +9,17 @@ from django.urls import reverse
 
 from journal.models import LogRecord
 from reviews.administration.provisioning_tokens import PROVIDER
-from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, Scope, StopMode, Verdict
-from reviews.effects.wording import WordingPart, build_wording
+from reviews.choices import (
+    GIVEN_REASON_LABELS,
+    VERDICT_SPECS,
+    AuthorityKind,
+    Scope,
+    StopMode,
+    Verdict,
+)
+from reviews.effects.wording import WordingPart, build_wording, format_people
+
+from .log_values import name_fields
 
 HIDDEN_NAME = "A reviewer"
 SENTENCES = {
@@ -116,7 +125,7 @@ SENTENCES = {
     "thread.finished": "{who} finished the run",
     "agent.registered": "{who} registered the agent {agent}",
     "agent.tools_changed": "{who} changed the allowed tools of {agent}",
-    "agent.changed": "{who} changed the tools, limits or owner of {agent}",
+    "agent.changed": "{who} changed {fields} of {agent}",
     "agent.change_proposed": "{who} asked for looser settings of {agent}",
     "agent.change_confirmed": "{who} confirmed looser settings of {agent}",
     "agent.change_refused": "{who} refused looser settings of {agent}",
@@ -141,21 +150,21 @@ SENTENCES = {
     "value.revealed": "{who} revealed a hidden value or a file",
     "person.added": "{who} added {other}",
     "person.changed": "{who} changed {fields} of {other}",
-    "authority.proposed": "{who} proposed what {other} may do",
-    "authority.confirmed": "{who} confirmed what {other} may do",
-    "authority.refused": "{who} refused a change of what {other} may do",
-    "authority.withdrawn": "{who} withdrew a change of what {other} may do",
-    "authority.lapsed": "A change of what {other} may do got no answer",
+    "authority.proposed": "{who} proposed {change} {other}",
+    "authority.confirmed": "{who} confirmed {change} {other}",
+    "authority.refused": "{who} refused {change} {other}",
+    "authority.withdrawn": "{who} withdrew {change} {other}",
+    "authority.lapsed": "Nobody answered the proposal of {change} {other}",
     "person.password_chosen": "{who} chose a password",
     "person.password_set": "{who} set a new password for {other}",
     "person.factor_added": "{who} added an authenticator app",
-    "person.factor_removed": "{who} removed a second factor",
+    "person.factor_removed": "{who} removed the second factor of {other}",
     "person.passkey_added": "{who} added a passkey",
     "person.passkey_removed": "{who} removed a passkey",
     "person.passkey_refused": "A passkey was refused, because it may be a copy",
     "person.recovery_codes_renewed": "{who} made new recovery codes",
     "person.recovery_code_used": "{who} used a recovery code",
-    "person.sessions_ended": "{who} ended {count} sessions of {other}",
+    "person.sessions_ended": "{who} ended {count} of {other}",
     "person.federated": "{other} signed in through the identity provider first",
     "person.unfederated": "{who} unlinked {other} from the identity provider",
     "person.deactivated": "{who} deactivated {other}",
@@ -170,7 +179,7 @@ SENTENCES = {
     "person.dismissed": "{who} removed {other} from {queue}",
     "queue.preset_changed": "{who} changed what the decision panel offers in {queue}",
     "substitution.began": "{who} handed queues to {other}",
-    "substitution.ended": "{who} ended a substitution by {other}",
+    "substitution.ended": "{who} ended what {other} stood in for",
     "person.token_minted": "{who} created an API token",
     "person.token_revoked": "{who} revoked an API token",
     "batch.formed": "Similar requests grouped into a batch",
@@ -208,14 +217,23 @@ SENTENCES = {
 }
 REMOVED_TEXTS = {"arguments": "actions", "questions": "questions of agents"}
 REMOVED_TEXTS |= {name: name for name in ("messages", "notes")}
-# Where these records name another person than their actor, by public id.
+# What a person does to their own account.
+OWN_SENTENCES = {
+    "person.factor_removed": "{who} removed their second factor",
+    "person.sessions_ended": "{who} ended {count} of their own",
+}
+CHANGE_WORDS: Mapping[str, str] = {
+    AuthorityKind.INVITE: "the invitation of",
+    AuthorityKind.WIDEN: "more authority for",
+    AuthorityKind.REACTIVATE: "the reactivation of",
+    AuthorityKind.RESET: "a new password for",
+    AuthorityKind.FACTOR: "the removal of the second factor of",
+}
+# Where records, by their kind or the first word of it, name another person than their
+# actor, by public id.
 OTHER_PERSON = {
-    kind: "person"
-    for kind, sentence in SENTENCES.items()
-    if "{other}" in sentence and kind.startswith(("person.", "authority.", "on_call."))
-} | {
-    "substitution.began": "substitute",
-    "substitution.ended": "substitute",
+    **dict.fromkeys(("person", "authority", "on_call"), "person"),
+    "substitution": "substitute",
     "request.assigned": "to",
     "hold.lapsed": "holder",
     "hold.broken": "holder",
@@ -251,10 +269,12 @@ def format_actor(
 
 def find_other_person(leaf: Mapping[str, Any]) -> str:
     """The public id of the other person in a record about two; empty without one."""
-    data = leaf["data"] or {}
-    if data.get("scope") == Scope.REVIEWER:
-        return str(data.get("key") or "")
-    return str(data.get(OTHER_PERSON.get(leaf["kind"], "")) or "")
+    data, kind = leaf["data"] or {}, leaf["kind"] or ""
+    group = kind.partition(".")[0]
+    member = OTHER_PERSON.get(kind) or OTHER_PERSON.get(group, "")
+    if group == "stop" and data.get("scope") == Scope.REVIEWER:
+        member = "key"
+    return str(data.get(member) or "")
 
 
 def describe_record(
@@ -277,10 +297,14 @@ def describe_record(
         pattern = "{who} tried to " + tried + "; it had no effect"
         return build_wording(pattern, who=actor)
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
+    if find_other_person(leaf) == row.actor_id:
+        pattern = OWN_SENTENCES.get(row.kind, pattern)
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
     if row.kind == "policy.activated" and row.actor_kind == "system":
         pattern = "{who} began with policy version {version}; nobody had an account yet"
+    if data.get("change") in CHANGE_WORDS:
+        pattern = pattern.replace("{change}", CHANGE_WORDS[data["change"]])
     if row.kind == "hold.lapsed" and data.get("to"):
         pattern += "; nobody answered its offer"
     return build_wording(
@@ -292,10 +316,10 @@ def describe_record(
         key=_link_target(data, other),
         queue=str(data.get("queue", "")),
         source=str(data.get("from", "")),
-        count=str(data.get("count", "")),
+        count=_format_count(row.kind, data.get("count", "")),
         what=REMOVED_TEXTS.get(str(data.get("what", "")), "the log"),
         version=str(data.get("number", leaf["policy"] or "")),
-        fields=" and ".join(str(data.get("fields", "")).split()),
+        fields=name_fields(data),
         because=" and ".join(map(str, data.get("because", []))),
     )
 
@@ -310,6 +334,12 @@ def _link_target(data: Mapping[str, Any], reviewer: WordingPart) -> WordingPart:
             return link_agent(key)
         case _:
             return WordingPart(key, True)
+
+
+def _format_count(kind: str, count: object) -> str:
+    if kind == "person.sessions_ended":
+        return format_people(int(str(count)), "session")
+    return str(count)
 
 
 def _format_scope(scope: object) -> str:

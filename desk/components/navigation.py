@@ -167,7 +167,8 @@ GROUPS: tuple[tuple[str, tuple[Destination, ...]], ...] = (
                 "Health",
                 "health",
                 needs=Permission.SEE_HEALTH,
-                words="status workers beat broker disk mail settings versions",
+                words="status workers beat broker disk mail settings versions single"
+                " sign-on",
             ),
         ),
     ),

@@ -27,6 +27,7 @@ from reviews.roles import Permission
 from ..components import log_lines, saved_views, snapshots
 from ..components.formatting import FilterSelect, build_filter_select
 from ..components.log_lines import LogLine
+from ..components.log_sentences import find_other_person
 from ..components.saved_views import SavedViewList
 from . import groups as log_groups
 from . import search
@@ -145,6 +146,8 @@ class RecordPage:
     """One record in full: its sentence, its codes, its bytes and its position."""
 
     event: LogLine
+    subject: Person | None  # to whom it was done
+    of_agent: str  # whose settings or keys it is about; may be empty
     leaf: list[tuple[str, str]]
     leaf_hash: str
     decision: list[tuple[str, str]]
@@ -191,6 +194,8 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
     decision = _find_decision(row, leaf)
     return RecordPage(
         event=log_lines.build_log_lines(person, [row])[0],
+        subject=None if masked else _load_subject(leaf),
+        of_agent=row.agent if row.kind.startswith("agent.") else "",
         leaf=[
             (name, format_leaf_value(member))
             for name, member in leaf.items()
@@ -204,6 +209,11 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
         earlier_url=_find_neighbour_url(person, row, later=False),
         later_url=_find_neighbour_url(person, row, later=True),
     )
+
+
+def _load_subject(leaf: dict[str, Any]) -> Person | None:
+    public_id = find_other_person(leaf)
+    return Person.objects.filter(public_id=public_id).first() if public_id else None
 
 
 def format_leaf_value(member: Any) -> str:

@@ -15,7 +15,16 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.postgres.search import SearchQueryField
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.db.models import (
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+)
 from django.db.models.functions import Cast
 
 from journal.models import LogPosition
@@ -24,6 +33,8 @@ from reviews import permissions
 from reviews.choices import OPEN, REASON_LABELS
 from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
 from reviews.roles import Permission
+
+from ..components import log_lines
 
 # A word may contain an order's hyphen, an amount's point or a path's slash.
 _WORD = re.compile(r"[^\W_]+(?:[.\-@:/'][^\W_]+)*")
@@ -115,6 +126,8 @@ def search_log(
         pk__in=_list_record_ids(q)
     )
     fits |= Q(proposal="", actor_id__in=[named.public_id for named in people])
+    if people:
+        fits |= Q(pk__in=log_lines.select_about(people).values("pk")[:most])
     fits |= Q(agent=q, thread="")
     for agent, thread in _list_runs(ids, q):
         fits |= Q(agent=agent, thread=thread)

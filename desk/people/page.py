@@ -28,24 +28,19 @@ from reviews.choices import AuthorityKind, ChangeStatus
 from reviews.models import AuthorityChange, Decision
 from reviews.roles import Permission
 
+from ..components import log_lines
+from ..components.log_lines import LogLine
 from .forms import ROLE_LABELS
 
 LATELY = timedelta(days=30)
 NO_PASSWORD = "No password"  # noqa: S105 - a state
-MOST_CHANGES = 20  # of one person, shown on their page
+MOST_RECORDS = 20  # of one person, shown on their page
 KIND_LABELS = {
     AuthorityKind.INVITE: "Invitation",
     AuthorityKind.WIDEN: "More authority",
     AuthorityKind.REACTIVATE: "Reactivation",
     AuthorityKind.RESET: "New password",
     AuthorityKind.FACTOR: "Removal of the second factor",
-}
-STATUS_LABELS = {
-    ChangeStatus.PROPOSED: "Waits for a second administrator",
-    ChangeStatus.CONFIRMED: "Confirmed",
-    ChangeStatus.REFUSED: "Refused",
-    ChangeStatus.WITHDRAWN: "Withdrawn",
-    ChangeStatus.LAPSED: "Nobody answered within a week",
 }
 
 
@@ -56,11 +51,17 @@ class ChangeLine:
 
     row: AuthorityChange
     label: str
-    state: str
     wishes: Sequence[str]
-    waits: bool
     why_not: str
     own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLine:
+    """What was done to a person, as the log has it, and the reason that was typed."""
+
+    line: LogLine
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class PersonPage:
 
     line: PersonLine
     agents: Sequence[Agent]
-    changes: Sequence[ChangeLine]
+    history: Sequence[RecordLine]  # newest first
     open_change: ChangeLine | None
     link_until: datetime | None
     may_manage: bool
@@ -153,23 +154,20 @@ def build_person_page(reader: Person, person: Person, now: datetime) -> PersonPa
     auditors."""
     permissions.check_permission(reader, Permission.SEE_PEOPLE)
     (line,) = _build_lines(Person.objects.filter(pk=person.pk), now)
-    rows = person.authority_changes.select_related("person", "asked_by", "settled_by")
-    changes = [
-        build_change_line(row, reader)
-        for row in rows.order_by("-asked_at")[:MOST_CHANGES]
-    ]
+    rows = person.authority_changes.filter(status=ChangeStatus.PROPOSED)
+    waiting = rows.select_related("person", "asked_by").first()
     changed = line.person.password_changed_at
     awaited = password_links.is_awaited(line.person) and changed is not None
     return PersonPage(
         line=line,
         agents=list(Agent.objects.filter(owner=person).order_by("slug")),
-        changes=[change for change in changes if not change.waits],
-        open_change=next((change for change in changes if change.waits), None),
+        history=_list_history(reader, person),
+        open_change=build_change_line(waiting, reader) if waiting else None,
         link_until=changed + password_links.LINK_AGE if awaited and changed else None,
         may_manage=permissions.has_permission(reader, Permission.MANAGE_PEOPLE),
         own=reader.pk == person.pk,
         factor=second_factors.has_second_factor(person),
-        sessions=sign_ins.list_sign_ins(person).count(),
+        sessions=len(sign_ins.list_sign_ins(person)),
         provider=_find_provider(person),
         substitutions=substitutes.list_substitutions(person),
         groups=_list_groups(person),
@@ -177,6 +175,17 @@ def build_person_page(reader: Person, person: Person, now: datetime) -> PersonPa
             person=person, deactivated_at__isnull=False
         ).exists(),
     )
+
+
+def _list_history(reader: Person, person: Person) -> list[RecordLine]:
+    about = log_lines.select_about([person]).values("pk")
+    records = log_lines.select_records(reader).filter(pk__in=about[:MOST_RECORDS])
+    rows = list(records.select_related("payload").order_by("-pk"))
+    texts = {row.pk: row.payload.values for row in rows if hasattr(row, "payload")}
+    return [
+        RecordLine(line, texts.get(line.id, {}).get("reason", ""))
+        for line in log_lines.build_log_lines(reader, rows)
+    ]
 
 
 def _list_groups(person: Person) -> str | None:
@@ -280,9 +289,7 @@ def build_change_line(row: AuthorityChange, reader: Person) -> ChangeLine:
     return ChangeLine(
         row=row,
         label=KIND_LABELS[AuthorityKind(row.kind)],
-        state=STATUS_LABELS[ChangeStatus(row.status)],
         wishes=_describe_wishes(row),
-        waits=row.status == ChangeStatus.PROPOSED,
         why_not=authority.describe_why_no_answer(row, reader),
         own=row.asked_by_id == reader.pk,
     )

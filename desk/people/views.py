@@ -136,11 +136,15 @@ def person_access(request: HttpRequest, who: str) -> HttpResponse:
     act, form = request.POST.get("act", ""), SteppedUpForm(request.POST)
     acts: dict[str, tuple[Callable[[], object], str]] = {
         "deactivate": (
-            lambda: accounts.deactivate_account(person=them, by=by),
+            lambda: accounts.deactivate_account(
+                person=them, by=by, reason=form.cleaned_data["reason"]
+            ),
             "Deactivated. Sessions, tokens and approvals that have not run have ended.",
         ),
         "sessions": (
-            lambda: sign_ins.end_sign_ins(them, by=by),
+            lambda: sign_ins.end_sign_ins(
+                them, by=by, reason=form.cleaned_data["reason"]
+            ),
             "Ended. The person can sign in again.",
         ),
         **{

@@ -3,10 +3,13 @@ decision panel offers in each."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -98,15 +101,23 @@ def _load_queue(name: str) -> Queue:
 
 @require_safe
 def past_queue(request: HttpRequest, name: str) -> HttpResponse:
-    """Who could decide in a queue at the moment `at`; without it, a form for it."""
+    """Who could decide in a queue at the moment `at`; without it, a form for it, which
+    offers yesterday."""
     permissions.check_permission(require_person(request), Permission.SEE_PEOPLE)
     queue = _load_queue(name)
-    form = MomentForm(request.GET if "at" in request.GET else None)
-    context = {"queue": queue, "form": form}
+    now, starts_at = frame.get_frame(request).now, past_staff.find_log_start()
+    yesterday = max(now - timedelta(days=1), starts_at or now)
+    form = MomentForm(
+        request.GET if "at" in request.GET else None,
+        initial={"at": f"{timezone.localtime(yesterday):%Y-%m-%dT%H:%M:%S}"},
+    )
+    context = {"queue": queue, "form": form, "starts_at": starts_at}
     if form.is_valid():
         at = form.cleaned_data["at"]
-        if at > frame.get_frame(request).now:
+        if at > now:
             form.add_error("at", _TIME_ERROR)
+        elif starts_at is None or at < starts_at.replace(microsecond=0):
+            context |= {"at": at, "too_early": True}
         else:
             context |= {"at": at, "staff": past_staff.list_past_staff(queue, at)}
     status = 422 if form.is_bound and form.errors else 200

@@ -38,9 +38,29 @@ OTHER_PAGES: tuple[tuple[str, str, Permission | None, str], ...] = (
     ("Invite a person", "reviews:invite", Permission.MANAGE_PEOPLE, "new user account"),
     ("Register an agent", "agents:register_agent", Permission.MANAGE_AGENTS, "new key"),
     ("Stop", "reviews:stop", None, "pause halt everything"),
-    ("Preferences", "reviews:me", None, "display shortcuts notifications dark"),
-    ("Change password", "reviews:own_password", None, "account"),
-    ("API tokens", "reviews:tokens", None, "scripts"),
+    (
+        "Preferences",
+        "reviews:me",
+        None,
+        "settings profile account display shortcuts notifications dark time zone",
+    ),
+    ("Change password", "reviews:own_password", None, "account settings"),
+    ("Sessions", "reviews:sessions", None, "signed in devices browsers sign out"),
+    (
+        "Second factor",
+        "reviews:second_factor",
+        None,
+        "authenticator app totp 2fa mfa two-factor recovery codes",
+    ),
+    ("Passkeys", "reviews:passkeys", None, "security key webauthn fido second factor"),
+    ("Substitute", "reviews:substitute", None, "away absence holiday stand in"),
+    (
+        "Provisioning",
+        "reviews:provisioning",
+        Permission.SEE_PEOPLE,
+        "scim single sign-on sso oidc identity provider groups",
+    ),
+    ("API tokens", "reviews:tokens", None, "scripts keys password"),
     ("Help and shortcuts", "reviews:help", None, "keys"),
 )
 

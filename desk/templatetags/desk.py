@@ -144,7 +144,10 @@ def at(value: datetime | None) -> SafeString | str:
 @register.filter
 def moment(value: datetime | None) -> SafeString | str:
     """The time of day and the date as one element."""
-    return _render_time(value, f"{format_time(value)}, {day(value)}") if value else ""
+    if value is None:
+        return ""
+    date = day(value).replace(" ", "\N{NO-BREAK SPACE}")
+    return _render_time(value, f"{format_time(value)}, {date}")
 
 
 @register.simple_tag(takes_context=True)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from cryptography import x509
 from django.conf import settings
 
-from ..doctor import OK, WARN, WRONG, Finding
+from ..doctor import OK, UNUSED, WARN, WRONG, Finding
 
 TIMEOUT_S = 2.0
 SOON = timedelta(days=14)
@@ -23,7 +23,7 @@ FILES = ("sslcert", "sslrootcert", "ssl_certfile", "ssl_ca_certs")
 def check_certificates(now: datetime) -> Iterator[Finding]:
     """Each certificate of the settings, at `now`."""
     rows = [*_check_addresses(now), *_check_files(now)]
-    yield from rows or [Finding("Certificates", OK, "the settings name none")]
+    yield from rows or [Finding("Certificates", UNUSED, "the settings name none")]
 
 
 def _check_addresses(now: datetime) -> Iterator[Finding]:

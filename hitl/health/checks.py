@@ -15,17 +15,19 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from desk.components import identity_provider
 from journal import clock, heartbeats, known_keys, restore_epochs, sequencer
 from journal.models import LogPosition
-from policies import active, first_administrator
+from policies import active, first_administrator, passkeys, step_up
 from reviews import standstills
+from reviews.effects.wording import format_names
 
 from .. import base_url
 from ..celery import SWEEPS
 from ..checks import run_startup_checks
 from ..command_line import describe_unusable_database
 from ..disk import probe_state_folder
-from ..doctor import OK, WARN, WRONG, Finding
+from ..doctor import OK, UNUSED, WARN, WRONG, Finding
 from ..environment import find_state_folder
 from . import probes
 
@@ -144,6 +146,27 @@ def check_mail() -> Iterator[Finding]:
         yield Finding("Mail", WRONG, text, f"nc -vz {host} {port}")
     else:
         yield Finding("Mail", OK, f"{host}:{port} answers")
+
+
+def check_sign_in() -> Iterator[Finding]:
+    """How people sign in, and whether the identity provider, if any, answers."""
+    given, subject = settings.COUNTERSEAL, "Single sign-on"
+    offered = ["a password"]
+    if step_up.is_provider_offered():
+        offered.insert(0, f"“Sign in with {given.oidc_label}”")
+        address = f"{given.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
+        if fault := identity_provider.probe():
+            text = f"{given.oidc_label}: {given.oidc_issuer} {fault}"
+            yield Finding(subject, WRONG, text, f"curl -sSi {shlex.quote(address)}")
+        else:
+            text = f"{given.oidc_label}: {given.oidc_issuer} answers"
+            yield Finding(subject, OK, text)
+    else:
+        text = "not set up: no identity provider signs people in (OIDC_ISSUER)"
+        yield Finding(subject, UNUSED, text)
+    if passkeys.is_offered():
+        offered.append("a passkey")
+    yield Finding("Sign-in page", OK, f"offers {format_names(offered, most=3)}")
 
 
 def describe_lost_database(error: DatabaseError) -> Finding:

@@ -24,15 +24,15 @@ from policies.models import Person
 from reviews import permissions
 from reviews.roles import Permission
 
-from ..doctor import OK, WARN, WRONG, Finding
+from ..doctor import OK, UNUSED, WARN, WRONG, Finding
 from . import certificates, checks, queues, records
 from .settings_table import SettingLine, list_settings
 
 TIME_LIMIT_S = 2.0
 STATEMENT_LIMIT_MS = 1_000
-ORDER = (WRONG, WARN, OK)
-ICONS = {OK: "ok", WARN: "warn", WRONG: "no"}
-WORDS = {OK: "In order", WARN: "Attention", WRONG: "Failing"}
+ORDER = (WRONG, WARN)
+ICONS = {OK: "ok", UNUSED: "void", WARN: "warn", WRONG: "no"}
+WORDS = {WARN: "Attention", WRONG: "Failing"}  # of problems
 
 log = get_logger(__name__)
 CheckRun = Callable[[], Iterable[Finding]]
@@ -76,7 +76,7 @@ class HealthRow:
 
 @dataclass(frozen=True, slots=True)
 class AreaRows:
-    """What is well in one area."""
+    """What is well in one area, or not set up."""
 
     area: Area
     rows: Sequence[HealthRow]
@@ -90,7 +90,8 @@ class HealthPage:
 
     @property
     def well(self) -> int:
-        return sum(len(area.rows) for area in self.areas)
+        rows = (row for area in self.areas for row in area.rows)
+        return sum(row.finding.level == OK for row in rows)
 
 
 MAIL = Area("Mail", (Check("Mail", checks.check_mail, is_slow=True),))
@@ -141,6 +142,10 @@ def build_areas(now: datetime) -> tuple[Area, ...]:
             "Deliveries",
         ),
         Area(
+            "Sign-in",
+            (Check("Single sign-on", checks.check_sign_in, is_slow=True),),
+        ),
+        Area(
             "Set-up",
             (
                 Check("Settings", checks.check_settings, is_slow=True),
@@ -156,7 +161,7 @@ def build_health_page(person: Person, now: datetime) -> HealthPage:
     permissions.check_permission(person, Permission.SEE_HEALTH)
     areas = build_areas(now)
     rows = run_areas(areas, time.monotonic() + TIME_LIMIT_S)
-    problems = [row for row in rows if row.finding.level != OK]
+    problems = [row for row in rows if row.finding.level in WORDS]
     return HealthPage(
         problems=sorted(problems, key=lambda row: ORDER.index(row.finding.level)),
         areas=[

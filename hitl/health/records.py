@@ -21,7 +21,7 @@ from notifications.channels.attempts import GIVEN_UP
 from notifications.channels.contract import Channel
 
 from ..client_wheel import read_version
-from ..doctor import OK, WARN, WRONG, Finding
+from ..doctor import OK, UNUSED, WARN, WRONG, Finding
 from . import probes
 from .checks import get_start_command
 from .wording import clean_name, format_span
@@ -185,9 +185,9 @@ def describe_channel(report: ChannelReport) -> Finding:
     channel, sent, failed = report.channel, report.sent_at, report.failed_at
     subject = f"Channel {channel.title}"
     if not report.is_used:
-        is_set_up = channel.is_configured()
-        words = "set up, no message yet" if is_set_up else "not set up"
-        return Finding(subject, OK, words)
+        if not channel.is_configured():
+            return Finding(subject, UNUSED, "not set up")
+        return Finding(subject, OK, "set up, no message yet")
     success = f"last success {_format_ago(sent, report.now)}" if sent else "no success"
     if failed is None:
         return Finding(subject, OK, f"{success}, no failure")

@@ -20,7 +20,7 @@ from reviews.stops import stops
     logs="person.deactivated, substitution.ended, stop.raised",
     after="a task that revokes the person's approvals, wake-up",
 )
-def deactivate_account(*, person: Person, by: Person) -> None:
+def deactivate_account(*, person: Person, by: Person, reason: str = "") -> None:
     """Deactivate an account, end its sessions and tokens, and discard its password. If
     the person decides or has decided, their decisions are stopped: what they approved
     and has not run is decided again by others or refused. Where the provider
@@ -30,11 +30,15 @@ def deactivate_account(*, person: Person, by: Person) -> None:
     people.check_administrator(by)
     if person.pk == by.pk:
         raise NotPermitted("Another administrator must deactivate your account.")
-    deactivate(person, by=people.build_actor(by), administrator=by)
+    deactivate(person, by=people.build_actor(by), administrator=by, reason=reason)
 
 
 def deactivate(
-    person: Person, *, by: log.Actor, administrator: Person | None = None
+    person: Person,
+    *,
+    by: log.Actor,
+    administrator: Person | None = None,
+    reason: str = "",
 ) -> None:
     """`deactivate_account` as a step: caller holds a transaction, and has checked who
     asks; without an administrator the provider does. The password is discarded, so that
@@ -58,7 +62,7 @@ def deactivate(
         substitutes.end_of(person, by=by)
     if ended and votes:
         stops.create_reviewer_stop(reviewer=person, person=administrator, now=now)
-    _log_account_change("person.deactivated", person, by, tokens=str(count))
+    _log_account_change("person.deactivated", person, by, reason, tokens=str(count))
 
 
 @operation(
@@ -82,10 +86,13 @@ def reactivate(person: Person, *, by: log.Actor) -> None:
     _log_account_change("person.reactivated", person, by)
 
 
-def _log_account_change(kind: str, person: Person, by: log.Actor, **data: str) -> None:
+def _log_account_change(
+    kind: str, person: Person, by: log.Actor, reason: str = "", **data: str
+) -> None:
     log.append(
         kind,
         actor=by,
         at=clock.now(),
         data={"person": person.public_id, **data},
+        private={"reason": reason} if reason else None,
     )

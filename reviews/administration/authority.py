@@ -113,9 +113,9 @@ def change_authority(
         ceiling=wanted.ceiling if narrows_ceiling else None,
     )
     if narrowed.names:
-        people.apply_change(person, narrowed, by=build_actor(by))
+        people.apply_change(person, narrowed, by=build_actor(by), reason=why)
     left = Queue.objects.filter(name__in=now.queues - wanted.queues)
-    people.dismiss(person, left, build_actor(by))
+    people.dismiss(person, left, build_actor(by), why)
     change = AuthorityChange(
         person=person,
         kind=AuthorityKind.WIDEN,

@@ -6,7 +6,7 @@ a person may do, and rows that never change have the substitutes and the stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,6 @@ KINDS = (
     "person.deactivated",
     "person.reactivated",
 )
-NOT_KNOWN = "not known"
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ class PastPerson:
         if self.stopped:
             return "was stopped from deciding"
         if self.role is None or not staffing.find_deciding_role({self.role}):
-            return f"decided nothing as {self.role}" if self.role else "role not known"
+            return f"decided nothing as {self.role}" if self.role else "had no role"
         return ""
 
 
@@ -88,6 +87,13 @@ def list_past_staff(queue: Queue, at: datetime) -> Sequence[PastPerson]:
     return sorted(staff, key=lambda past: (bool(past.why_not), str(past.person)))
 
 
+def find_log_start() -> datetime | None:
+    """When the log that is here begins: nothing is known of an earlier moment. None for
+    an empty one."""
+    at = LogRecord.objects.order_by("pk").values_list("at", flat=True)
+    return at.first()
+
+
 def _describe_present(person: Person) -> PastPerson:
     roles = permissions.roles_of(person)
     minor = person.ceiling_minor
@@ -105,22 +111,14 @@ def _describe_present(person: Person) -> PastPerson:
 
 def _take_back(people: dict[str, PastPerson], at: datetime) -> None:
     """Take back what changed after the moment, the newest change first."""
-    changed: dict[str, set[str]] = {}
     for record in _select_records().filter(at__gt=at).order_by("-pk"):
         data = record.data
         past = people.get(data.get("person", ""))
         if past is not None:
-            names = _take_back_record(past, record.kind, data)
-            changed.setdefault(data["person"], set()).update(names)
-    if changed:
-        _restore_values(people, changed, at)
+            _take_back_record(past, record.kind, data)
 
 
-def _take_back_record(
-    past: PastPerson, kind: str, data: dict[str, Any]
-) -> Iterable[str]:
-    """Take back one record. Returns the fields whose earlier value an earlier record
-    has."""
+def _take_back_record(past: PastPerson, kind: str, data: dict[str, Any]) -> None:
     match kind:
         case "person.added":
             past.added = False
@@ -133,30 +131,12 @@ def _take_back_record(
         case "person.reactivated":
             past.active = False
         case _:
-            return str(data.get("fields", "")).split()
-    return ()
-
-
-def _restore_values(
-    people: dict[str, PastPerson], changed: dict[str, set[str]], at: datetime
-) -> None:
-    """Find the role and ceiling that were in force, in the records up to the moment."""
-    for key, names in changed.items():
-        if "role" in names:
-            people[key].role = None
-        if "ceiling" in names:
-            people[key].ceiling = NOT_KNOWN
-    earlier = _select_records().filter(
-        at__lte=at, kind__in=("person.added", "person.changed")
-    )
-    for record in earlier.order_by("pk"):
-        data = record.data
-        names = changed.get(data.get("person", ""), set())
-        if "role" in names and data.get("role"):
-            people[data["person"]].role = Role(data["role"])
-        if "ceiling" in names and data.get("ceiling"):
-            none = data["ceiling"] == "none"
-            people[data["person"]].ceiling = "any amount" if none else data["ceiling"]
+            before = data.get("before", {})
+            if "role" in before:
+                past.role = next((r for r in Role if r in before["role"].split()), None)
+            if "ceiling" in before:
+                none = before["ceiling"] == "none"
+                past.ceiling = "any amount" if none else before["ceiling"]
 
 
 def _select_records() -> Any:

@@ -74,12 +74,15 @@ def test_what_no_tool_is_called_is_refused_and_said(gate: Gate) -> None:
     assert gate.agent.tools == before
 
 
-def test_a_new_agent_takes_patterns_too(gate: Gate) -> None:
+def test_a_new_agent_takes_patterns_too(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(
         "register_agent", "ada", "--tool=lo*", "--tool=to_come", owner="owen", by="adam"
     )
     agent = AgentKey.objects.get(agent__slug="ada").agent
     assert agent.tools == ["look", "to_come"]
+    assert "has no tool to_come" in capsys.readouterr().err
 
 
 def test_a_lower_ceiling_acts_on_the_next_proposal(gate: Gate) -> None:

@@ -75,3 +75,24 @@ def test_no_key_of_it_acts_while_a_person_writes(gate: Gate, sit_down: SitDown) 
     page.keyboard.type("/")
     expect(page.locator("#log-q")).to_have_value("refund/")
     expect(page.locator("#hits")).to_be_hidden()
+
+
+def test_the_own_menu_closes_on_escape_and_on_a_click_elsewhere(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    page = sit_down("rita", viewport={"width": 1280, "height": 700}).open("/me/")
+    summary, menu = page.locator(".me summary"), page.locator(".me")
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.locator("#h1").click(),
+        lambda: page.locator("#find").focus(),
+    ):
+        summary.click()
+        expect(menu).to_have_attribute("open", "")
+        page.locator(".me p").click()  # inside
+        expect(menu).to_have_attribute("open", "")
+        leave()
+        expect(menu).not_to_have_attribute("open", "")
+    summary.click()
+    page.keyboard.press("Escape")
+    expect(summary).to_be_focused()

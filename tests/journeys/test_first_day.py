@@ -240,7 +240,9 @@ def revoke_key(company: Company, gate: Gate) -> None:
     """The key is dead once the click is answered."""
     page = company.pages["ben"]
     page.goto(f"{company.base}/agents/billing/keys/")
-    page.get_by_role("button", name="Revoke").click()
+    page.get_by_role("link", name="Revoke").click()
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Revoke the key").click()
     expect(page.locator("table[data-testid=keys]")).to_contain_text("Revoked")
     with pytest.raises(ApiError) as refused:
         gate.propose(thread="stolen", tool="issue_credit", args={}, rationale="")

@@ -133,5 +133,11 @@ def test_a_name_is_needed_for_passkeys(settings: Any) -> None:
     ):
         changed = {"base_url": address}
         settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
-        offered.append(passkeys.is_offered())
-    assert offered == [True, True, False, False, False]
+        offered.append((passkeys.is_offered(), passkeys.find_localhost()))
+    assert offered == [
+        (True, ""),
+        (True, ""),
+        (False, ""),
+        (False, "https://localhost"),
+        (False, "http://localhost:8000"),
+    ]

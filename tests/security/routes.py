@@ -739,7 +739,11 @@ ROUTES: dict[str, Row] = {
         body=lambda world: {"password": PASSWORD},
     ),
     "agents:revoke_key": Row(
-        post=POSTS, sees=SEES, ids={"slug": "agent", "pk": "agent_key"}
+        get=POSTS,
+        post=POSTS,
+        sees=SEES,
+        ids={"slug": "agent", "pk": "agent_key"},
+        body=lambda world: {"password": PASSWORD},
     ),
     "agents:endpoints": Row(
         get=READS_LETTERS,

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from agents import keys, registry
 from agents.registry import NewAgent
 from journal.errors import DomainError
+from policies import active
 from policies.choices import Risk
 from policies.management import lookups
 
@@ -45,7 +46,7 @@ class Command(BaseCommand):
                 slug=options["slug"],
                 name=options["name"] or options["slug"].title(),
                 owner=lookups.load_person(options["owner"]),
-                tools=_resolve_tools(options["tools"]),
+                tools=self._resolve_tools(options["tools"]),
                 risk_ceiling=Risk(options["risk_ceiling"]),
                 unattended=options["unattended"],
                 version=options["agent_version"],
@@ -55,10 +56,15 @@ class Command(BaseCommand):
             raise lookups.to_command_error(error) from error
         self.stdout.write(keys.issue_key(agent=agent, by=by))
 
-
-def _resolve_tools(names: Sequence[str]) -> list[str]:
-    """Keep plain names as given, because a later policy may define them; expand
-    patterns against the active policy's tools."""
-    patterns = [name for name in names if registry.is_pattern(name)]
-    named = [name for name in names if not registry.is_pattern(name)]
-    return [*named, *registry.match_tools(patterns)]
+    def _resolve_tools(self, names: Sequence[str]) -> list[str]:
+        """Keep plain names as given, because a later policy may define them, with a
+        warning where the active one does not; expand patterns against it."""
+        patterns = [name for name in names if registry.is_pattern(name)]
+        named = [name for name in names if not registry.is_pattern(name)]
+        policy = active.find_active_policy()
+        known = active.load_document(policy).tools if policy else None
+        for name in named:
+            if known is not None and name not in known:
+                text = f"The active policy has no tool {name}: calls of it are blocked."
+                self.stderr.write(f"Warning: {text}")
+        return [*named, *registry.match_tools(patterns)]

@@ -15,7 +15,7 @@ from tests import pages
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import PASSWORD, propose
-from tests.markup import read_page
+from tests.markup import read_page, read_text
 from tests.policies.security_key import PRESENT, SecurityKey, give_key
 
 pytestmark = pytest.mark.django_db
@@ -199,3 +199,12 @@ def test_a_form_is_confirmed_as_it_is_sent(gate: Gate, as_: SignIn) -> None:
     assert adam.post(where, {**sent, "passkey": answer}).status_code == 422
     windows = {**sent, "reason": sent["reason"].replace("\n", "\r\n")}
     assert adam.post(path, {**windows, "passkey": answer}).status_code == 302
+
+
+def test_at_a_loopback_number_the_page_leads_to_localhost(
+    gate: Gate, as_: SignIn, settings: Any
+) -> None:
+    changed = {"base_url": "http://127.0.0.1:8123"}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
+    text = read_text(as_("rita").get(PAGE), "not-offered")
+    assert "BASE_URL=http://localhost:8123" in text

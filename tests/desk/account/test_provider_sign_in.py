@@ -253,3 +253,16 @@ def test_a_fresh_sign_in_confirms_the_one_verdict_that_it_was_for(
     assert "Identity confirmed" in read_page(client.get(panel))
     assert decide() in {200, 302, 303}
     assert asked.decisions.get().authority["step_up"] == "provider"
+
+
+def test_the_provider_is_asked_anew_whether_it_answers(
+    directory: Directory, settings: Any
+) -> None:
+    assert identity_provider.probe() == ""
+    identity_provider.load_provider().load_server_metadata()  # this process has it now
+    gone = {"oidc_issuer": "http://127.0.0.1:1"}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=gone)
+    assert "does not answer as a provider" in identity_provider.probe()
+    other = {"oidc_issuer": f"{directory.address}/."}
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=other)
+    assert identity_provider.probe() != ""

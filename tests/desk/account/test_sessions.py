@@ -14,6 +14,8 @@ from journal.models import LogRecord
 from policies import sign_ins
 from policies.models import SignIn
 from reviews import retention
+from reviews.administration import accounts
+from tests.assurance.planting import reload
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn as SignInAs
 from tests.factories import PASSWORD
@@ -91,7 +93,16 @@ def test_a_change_of_the_password_keeps_the_session_in_the_list(gate: Gate) -> N
     sent = {"present": PASSWORD, "password": new, "again": new}
     assert here.post("/me/password/", sent).status_code == 302
     assert (is_in(here), is_in(there)) == (True, False)
-    assert "this one" in read_page(here.get(PAGE))
+    page = read_page(here.get(PAGE))
+    assert "this one" in page
+    assert 'name="end"' not in page  # the other one is over
+    assert len(sign_ins.list_sign_ins(reload(gate.rita))) == 1
+
+
+def test_a_deactivation_leaves_no_session(gate: Gate) -> None:
+    sign_in("rita")
+    accounts.deactivate_account(person=gate.rita, by=gate.adam)
+    assert not sign_ins.list_sign_ins(reload(gate.rita))
 
 
 def test_the_last_use_is_written_down_at_times(gate: Gate) -> None:

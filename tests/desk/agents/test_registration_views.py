@@ -28,7 +28,7 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
         "slug": "ada",
         "name": "Ada <b>",
         "owner": gate.owen.public_id,
-        "tools": "pay_o*, later_tool",
+        "tools": ["pay_o*", "repay"],
         "risk_ceiling": "medium",
         "reason": "It answers mails.",
         "password": PASSWORD,
@@ -36,6 +36,7 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
     for field, value in (
         ("password", "wrong"),
         ("tools", "nothing_*"),
+        ("tools", "pay_opaqe"),
         ("slug", "a b"),
         ("owner", "u-unheard"),
         ("reason", " "),
@@ -58,7 +59,7 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
     assert Agent.objects.get(slug="ada").tools == []
     assert as_("alma").post(path, answer).status_code == 302
     agent = Agent.objects.get(slug="ada")
-    assert (agent.tools, agent.risk_ceiling) == (["later_tool", "pay_opaque"], "medium")
+    assert (agent.tools, agent.risk_ceiling) == (["pay_opaque", "repay"], "medium")
     assert text[0] not in read_page(adam.get("/agents/ada/keys/"))
     taken = adam.post(NEW, sent)
     assert "already registered" in read_text(taken, "problem")
@@ -78,8 +79,56 @@ def test_keys_turn_with_an_overlap(gate: Gate, as_: SignIn) -> None:
     assert key.expires_at is not None
     former.refresh_from_db()
     assert former.revoked_at is None
-    assert owen.post(f"{path}{key.pk}/revoke/").status_code == 302
+    revoke = f"{path}{key.pk}/revoke/"
+    assert revoke in read_page(owen.get(path))
+    assert "The agent last used it" in read_text(owen.get(revoke), "revoke")
+    for typed in ("", "wrong"):
+        assert owen.post(revoke, {"password": typed}).status_code == 422
+    assert keys.authenticate_key(text[0]).pk == key.pk
+    assert owen.post(revoke, {"password": PASSWORD}).status_code == 302
     with pytest.raises(InvalidAgentKey):
         keys.authenticate_key(text[0])
     assert "Revoked" in read_text(owen.get(path), "keys")
     assert owen.post(f"{path}0/revoke/").status_code == 404
+
+
+def test_tools_are_offered_and_a_misspelt_one_is_refused(
+    gate: Gate, as_: SignIn
+) -> None:
+    adam = as_("adam")
+    sent = {
+        "slug": "ada",
+        "name": "Ada",
+        "owner": gate.owen.public_id,
+        "tools": ["look", "deploi"],
+        "risk_ceiling": "low",
+        "password": PASSWORD,
+    }
+    form = read_page(adam.get(NEW))
+    assert '<input type="checkbox" name="tools" value="deploy"' in form
+    refused = adam.post(NEW, sent)
+    assert refused.status_code == 422
+    error = read_text(refused, "error-tools")
+    assert "has no tool deploi. Did you mean deploy?" in error
+    assert re.search(r'value="look"\s+checked', read_page(refused))
+    assert "deploi</textarea>" in read_page(refused)
+    done = adam.post(NEW, {**sent, "tools": ["look", "deploy"]})
+    assert done.status_code == 200
+    assert "calls of deploy (critical risk) are refused" in read_page(done)
+    assert "refused" in read_text(adam.get("/agents/ada/"), "above")
+
+
+def test_an_agent_keeps_a_tool_that_the_policy_has_no_more(
+    gate: Gate, as_: SignIn
+) -> None:
+    Agent.objects.filter(slug="riley").update(tools=["former", "look"])
+    adam, path = as_("adam"), "/agents/riley/settings/"
+    assert "former</textarea>" in read_page(adam.get(path))
+    sent = {
+        "owner": gate.owen.public_id,
+        "tools": ["former"],
+        "risk_ceiling": "low",
+        "password": PASSWORD,
+    }
+    assert adam.post(path, sent).status_code == 302
+    assert Agent.objects.get(slug="riley").tools == ["former"]

@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 
 PACKAGES = ("journal", "policies", "reviews", "agents")
 APPENDS = re.compile(r"append|Entry|_?log(_\w+)?|_?append_\w+|_?record_\w+_event")
+ADA, BEA = WordingPart("Ada", True), WordingPart("Bea", True)
 # Said in words of their own.
 BY_VERDICT = {"decision.recorded", "decision.refused"}
 
@@ -42,17 +43,41 @@ def _kinds(args: list[ast.expr]) -> Iterator[str]:
 
 
 def test_a_changed_person_is_said_with_what_changed() -> None:
-    leaf = {
-        "kind": "person.changed",
-        "data": {"fields": "role email"},
-        "verdict": "",
-        "policy": None,
-    }
-    row = LogRecord(kind="person.changed")
-    parts = describe_record(
-        row, leaf, WordingPart("Ada", True), WordingPart("Bob", True)
-    )
-    assert "".join(part.text for part in parts) == "Ada changed role and email of Bob"
+    said = describe("person.changed", fields="role email", person="u-2")
+    assert said == "Ada changed the role and the mail address of Bea"
+
+
+def describe(kind: str, **data: object) -> str:
+    """What Ada, u-1, did to Bea."""
+    leaf = {"kind": kind, "data": data, "verdict": "", "policy": None}
+    row = LogRecord(kind=kind, actor_kind="person", actor_id="u-1")
+    return "".join(part.text for part in describe_record(row, leaf, ADA, BEA))
+
+
+def test_records_of_people_and_agents_say_whom() -> None:
+    kind, changed = "person.sessions_ended", {"before": {"tools": [], "owner": "u-3"}}
+    for said, meant in (
+        (describe(kind, person="u-2", count="1"), "Ada ended 1 session of Bea"),
+        (describe(kind, person="u-1", count="3"), "Ada ended 3 sessions of their own"),
+        (
+            describe("authority.refused", person="u-2", change="widen"),
+            "Ada refused more authority for Bea",
+        ),
+        (
+            describe("stop.raised", scope="reviewer", key="u-2"),
+            "Ada stopped reviewer Bea",
+        ),
+        (
+            describe("agent.changed", agent="riley", **changed),
+            "Ada changed the tools and the owner of riley",
+        ),
+    ):
+        assert said == meant
+
+
+def test_no_record_is_about_just_a_person_or_just_an_agent() -> None:
+    vague = re.compile(r"\ba(n agent|n agent's| person|n agent key)\b")
+    assert [text for text in SENTENCES.values() if vague.search(text)] == []
 
 
 def test_every_record_is_a_sentence() -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from journal import clock
-from journal.models import OutboxMessage
+from journal.models import LogRecord, OutboxMessage
 from notifications import plan
 from policies.models import Person, ProvisionedPerson
 from reviews.administration import accounts, authority
@@ -104,7 +104,34 @@ def test_a_change_narrows_now_and_widens_later(gate: Gate, as_: SignIn) -> None:
     taken = {"answer": "withdraw", "password": PASSWORD}
     assert adam.post(answer, taken).status_code == 302
     assert AuthorityChange.objects.get().status == ChangeStatus.WITHDRAWN
-    assert "Withdrawn" in read_text(adam.get(path), "changes")
+    history = read_text(adam.get(path), "changes")
+    assert "withdrew more authority for Rita Example" in history
+
+
+def test_what_was_done_to_a_person_is_said_with_values(gate: Gate, as_: SignIn) -> None:
+    adam, path = as_("adam"), page_of(gate.rita)
+    now = {"email": gate.rita.email, "role": "reviewer", "password": PASSWORD}
+    everywhere = sorted(authority.load_authority(gate.rita).queues)
+    amount = {"ceiling": "100.00", "currency": "USD", "reason": "Newer <b> limit."}
+    done = adam.post(path, {**now, **amount, "queues": everywhere}, follow=True)
+    history = read_text(done, "changes")
+    assert "Adam Example changed the highest amount of Rita Example" in history
+    assert "any amount → 100.00 USD" in history
+    assert "Newer <b> limit." in history
+    adam.post(
+        f"{path}access/",
+        {"act": "deactivate", "reason": "Left us.", "password": PASSWORD},
+    )
+    assert "Left us." in read_text(adam.get(path), "changes")
+    for typed in ("rita", gate.rita.public_id):
+        log = read_text(adam.get("/log/", {"q": typed}), "log")
+        assert "deactivated Rita Example" in log
+        assert "any amount → 100.00 USD" in log
+        assert "stopped reviewer Rita Example" in log
+    record = LogRecord.objects.get(kind="person.changed")
+    about = read_text(adam.get(f"/log/new/{record.pk}/", follow=True), "about")
+    assert "Rita Example" in about
+    assert "any amount → 100.00 USD" in about
 
 
 def test_access_is_taken_at_once(gate: Gate, as_: SignIn) -> None:

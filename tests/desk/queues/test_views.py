@@ -15,7 +15,7 @@ from reviews.models import QueuePreset
 from tests.conftest import Gate
 from tests.desk.conftest import SignIn
 from tests.factories import PASSWORD, propose
-from tests.markup import find_element, read_page, read_shown
+from tests.markup import find_element, read_page, read_shown, read_text
 
 pytestmark = pytest.mark.django_db
 
@@ -25,10 +25,21 @@ def test_the_page_asks_for_a_moment_of_the_past(gate: Gate, as_: SignIn) -> None
     assert "Could decide" not in read_page(otto.get(page))
     for wrong in ("", "soon", "2199-01-01T00:00", "2099-01-01T00:00"):
         assert otto.get(page, {"at": wrong}).status_code == 422
-    at = f"{clock.now() - timedelta(minutes=1):%Y-%m-%dT%H:%M}"
-    assert otto.get(page, {"at": at}).status_code == 200
+    at = f"{clock.now():%Y-%m-%dT%H:%M:%S}"
+    assert "Rita Example" in read_text(otto.get(page, {"at": at}), "staff")
     assert otto.get("/queues/nowhere/past/").status_code == 404
     assert as_("rita").get(page).status_code == 403
+
+
+def test_before_the_log_begins_nobody_knows(gate: Gate, as_: SignIn) -> None:
+    otto, page = as_("otto"), "/queues/mail/past/"
+    day = f"{clock.now() - timedelta(days=2):%Y-%m-%dT%H:%M}"
+    early = otto.get(page, {"at": day})
+    assert "The log begins on" in read_text(early, "too-early")
+    assert 'data-testid="staff"' not in read_page(early)
+    offered = re.search(r'name="at"[^>]* value="([^"]+)"', read_page(otto.get(page)))
+    assert offered is not None  # of what the page offers, it knows
+    assert "Rita Example" in read_text(otto.get(page, {"at": offered[1]}), "staff")
 
 
 PLACES = {

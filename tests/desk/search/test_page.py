@@ -67,6 +67,25 @@ def test_pages_are_those_that_the_person_may_open(gate: Gate) -> None:
     assert "/policies/" in search(gate.rita, "")["Pages"]
 
 
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("sessions", "/me/sessions/"),
+        ("second factor", "/me/second-factor/"),
+        ("2fa", "/me/second-factor/"),
+        ("passkey", "/me/passkeys/"),
+        ("password", "/me/password/"),
+        ("settings", "/me/"),
+        ("single sign-on", "/people/provisioning/"),
+        ("single sign-on", "/health/"),
+    ],
+)
+def test_pages_are_found_by_what_people_call_them(
+    gate: Gate, query: str, page: str
+) -> None:
+    assert page in search(gate.adam, query)["Pages"]
+
+
 @pytest.mark.parametrize("who", ["rita", "sue", "adam", "otto", "owen"])
 def test_each_page_opens_for_whom_it_is_listed(
     gate: Gate, as_: SignIn, who: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import registry, setting_changes
+from agents import keys, registry, setting_changes
 from agents.models import Delivery, SettingsChange
 from agents.registry import AgentChange
 from agents.webhooks import delivery, endpoints, enqueue, lanes
@@ -31,6 +31,7 @@ AGENTS = SceneGroup(
         "agents:register_agent",
         "agents:agent_settings",
         "agents:agent_keys",
+        "agents:revoke_key",
         "agents:settings_change",
         "agents:own_statistics",
     ),
@@ -245,3 +246,25 @@ def settings_wrong(gate: StoreGate) -> Submission:
 
 
 AGENTS.add("keys", "To rotate", "/agents/riley/keys/", "owen")
+
+
+@AGENTS.scene("revoke-key", "It cannot be undone", "owen")
+def revoke_key(gate: StoreGate) -> str:
+    """The question before a key ends."""
+    keys.issue_key(agent=gate.agent, by=gate.owen)
+    return f"/agents/riley/keys/{gate.agent.keys.latest('pk').pk}/revoke/"
+
+
+@AGENTS.scene("register-misspelt", "Did you mean", "adam")
+def register_misspelt(gate: StoreGate) -> Submission:
+    """A tool that the policy does not have."""
+    fields = {
+        "slug": "ada",
+        "name": "Ada",
+        "tools": "add_labell",
+        "risk_ceiling": "low",
+    }
+    return Submission(
+        "/register-agent/",
+        {**fields, "owner": gate.owen.public_id, "password": PASSWORD},
+    )

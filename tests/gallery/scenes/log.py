@@ -7,9 +7,15 @@ from functools import partial
 from django.test import Client
 from playwright.sync_api import Page
 
+from agents import registry
+from agents.registry import AgentChange
 from desk.log import exports, search_entries
 from journal import sequencer
 from journal.models import LogPosition, LogRecord
+from policies import people
+from policies.choices import Risk
+from policies.money import Money
+from policies.people import PersonChange
 from reviews.models import Decision
 from reviews.people import preferences
 from tests.factories import decide
@@ -57,6 +63,28 @@ RECORDS.add("log-auditor", "Export results:", "/log/", "otto")
 RECORDS.add("log-filters", "Clear all filters", "/log/?risk=high&actor=rita")
 RECORDS.add("log-search", "Rita", "/log/?q=24.00")
 RECORDS.add("log-decisions", "rejected", "/log/?kind=decision")
+
+
+def narrow(gate: StoreGate) -> None:
+    """Less for a reviewer, and less for an agent."""
+    limit = Money(100_00, "USD")
+    people.change_person(gate.tom, PersonChange(ceiling=limit), by=gate.adam)
+    less = AgentChange(tools=gate.agent.tools[:2], risk_ceiling=Risk.LOW)
+    registry.change_agent(agent=gate.agent, change=less, by=gate.adam)
+
+
+@RECORDS.scene("log-people", "100.00 USD", "otto")
+def log_people(gate: StoreGate) -> str:
+    """What was done to a person, with values before and after."""
+    narrow(gate)
+    return f"/log/?q={gate.tom.public_id}"
+
+
+@RECORDS.scene("record-agent-changed", "Maximum risk", "otto")
+def record_agent_changed(gate: StoreGate) -> str:
+    """What changed of an agent."""
+    narrow(gate)
+    return find_record("agent.changed", gate)
 
 
 def find_record(kind: str, gate: StoreGate) -> str:

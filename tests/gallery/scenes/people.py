@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from journal import clock
 from policies import money, password_links, versions
 from policies.choices import Role
 from policies.models import (
@@ -66,8 +67,19 @@ PEOPLE.add("list", "Waits for a second administrator", "/people/", "alma")
 PEOPLE.add("list-auditor", "Who decides what", "/people/", "otto")
 PEOPLE.add("queues", "Who decides in each", "/queues/", "alma")
 PEOPLE.add(
-    "queue-past", "Could decide", "/queues/refunds/past/?at=2026-11-01T10:00", "otto"
+    "queue-past-early",
+    "The log begins",
+    "/queues/refunds/past/?at=2020-11-01T10:00",
+    "otto",
 )
+
+
+@PEOPLE.scene("queue-past", "Could decide", "otto")
+def queue_past(gate: StoreGate) -> str:
+    """Who could decide a moment ago."""
+    return f"/queues/refunds/past/?at={clock.now():%Y-%m-%dT%H:%M:%S}"
+
+
 PEOPLE.add("provisioning-none", "No token", "/people/provisioning/", "otto")
 PEOPLE.add("own-password", "ends your other sessions", "/me/password/", "rita")
 PEOPLE.add("invite", "Another administrator confirms", "/people/invite/", "adam")

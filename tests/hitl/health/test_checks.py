@@ -96,3 +96,19 @@ def test_a_database_that_is_away_is_one_line(settings: Settings) -> None:
     finding = checks.describe_lost_database(DatabaseError("could not connect\nmore"))
     assert (finding.level, "more" in finding.text) == ("wrong", False)
     assert finding.repair == 'psql "$DATABASE_URL" -c "SELECT 1"'
+
+
+def test_sign_in_says_whether_a_provider_is_set_up_and_answers(
+    settings: Settings,
+) -> None:
+    change(settings, base_url="http://localhost:8000")
+    unused, page = checks.check_sign_in()
+    assert (unused.level, unused.text.startswith("not set up")) == ("unused", True)
+    assert page.text == "offers a password and a passkey"
+    change(settings, oidc_issuer="http://127.0.0.1:1", oidc_name="Example ID")
+    change(settings, base_url="http://127.0.0.1:8000")
+    fault, page = checks.check_sign_in()
+    assert fault.level == "wrong"
+    assert fault.text.startswith("Example ID: http://127.0.0.1:1 does not answer")
+    assert fault.repair.startswith("curl ")
+    assert page.text == "offers “Sign in with Example ID” and a password"

@@ -16,6 +16,7 @@ from hitl.doctor import Finding
 from hitl.environment import Counterseal
 from hitl.health import page
 from hitl.health.page import Area, Check
+from journal import clock
 from tests.conftest import Gate
 from tests.desk.conftest import HTMX, SignIn
 from tests.desk.conftest import as_ as as_
@@ -28,6 +29,15 @@ def run(*checks: Check, seconds: float = 1.0) -> list[Finding]:
 
 def say_ok() -> list[Finding]:
     return [Finding("Fine", "ok", "runs")]
+
+
+def test_what_is_not_set_up_is_no_finding_in_order(gate: Gate) -> None:
+    built = page.build_health_page(gate.alma, clock.now())
+    rows = [row for area in built.areas for row in area.rows]
+    unused = [row for row in rows if row.finding.level == "unused"]
+    assert {"Channel Slack", "Single sign-on"} <= {r.finding.subject for r in unused}
+    assert {row.icon for row in unused} == {"void"}
+    assert built.well == len(rows) - len(unused)
 
 
 def test_it_names_what_is_wrong_and_how_to_repair_it(gate: Gate, as_: SignIn) -> None:
