@@ -21,15 +21,15 @@ PRESCRIBED = {"handle", "ready", "save", "delete", "clean", "get", "post", "disp
 COLUMNS = 120
 
 LINES = {
-    "journal": 5695,
-    "policies": 11276,
-    "reviews": 37100,
-    "agents": 8608,
-    "notifications": 3049,
-    "assurance": 3334,
-    "stats": 3280,
-    "desk": 36710,
-    "hitl": 12397,
+    "journal": 5723,
+    "policies": 11613,
+    "reviews": 37188,
+    "agents": 8858,
+    "notifications": 3076,
+    "assurance": 3332,
+    "stats": 3286,
+    "desk": 37931,
+    "hitl": 12690,
 }
 # Words that say nothing of what they name.
 VAGUE_NAMES = {"found", "kept", "mine", "no", "one", "said", "told"}
@@ -39,7 +39,7 @@ LIMITS = {
     "modules of reviews": 175,
     "flat modules of reviews": 14,
     "median lines of a module of reviews, below 130 or above 220": 0,
-    "lines of the largest module": 571,
+    "lines of the largest module": 555,
     "lines of the largest function": 60,
     "one-word names, per thousand functions": 181,
     "vague names, per thousand variables": 0,
