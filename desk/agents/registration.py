@@ -145,9 +145,9 @@ def _describe_strange(name: str, known: Collection[str]) -> str:
     )
 
 
-def describe_refused(agent: Agent, chosen: Iterable[str]) -> str:
-    """Which of these tools the agent's maximum risk keeps out; "" for none."""
-    policy, most = active.find_active_policy(), Risk(agent.risk_ceiling)
+def describe_refused(chosen: Iterable[str], most: Risk) -> str:
+    """Which of these tools a maximum risk keeps out; "" for none."""
+    policy = active.find_active_policy()
     known = active.load_tools(policy) if policy else {}
     above = [
         f"{name} ({known[name].risk} risk)"

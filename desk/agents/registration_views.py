@@ -60,7 +60,8 @@ def register_agent(request: HttpRequest) -> HttpResponse:
             if set(made[0].tools) != set(new.tools):
                 messages.warning(request, WAITS)
             key = keys.issue_key(agent=made[0], by=by)
-            if refused := registration.describe_refused(made[0], made[0].tools):
+            refused = registration.describe_refused(new.tools, new.risk_ceiling)
+            if refused:
                 messages.warning(request, refused)
             return _render_keys(request, made[0], KeyForm(), key)
     status = 422 if form.is_bound else 200

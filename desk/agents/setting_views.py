@@ -61,8 +61,8 @@ def agent_settings(request: HttpRequest, slug: str) -> HttpResponse:
         if form.act(request, operation):
             done = "Changed. It applies to the next proposal."
             messages.success(request, WAITS if proposed[0] else done)
-            agent.refresh_from_db()
-            if refused := registration.describe_refused(agent, agent.tools):
+            most = Risk(form.cleaned_data["risk_ceiling"])
+            if refused := registration.describe_refused(form.chosen_tools, most):
                 messages.warning(request, refused)
             return redirect("agents:agent", slug)
     context = {"agent": agent, "form": form}

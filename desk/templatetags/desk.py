@@ -16,9 +16,9 @@ from typing import Any
 from django import template
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from journal.clock import format_time, to_zone
@@ -99,7 +99,10 @@ def people(context: template.Context, named: Sequence[Person | str]) -> SafeStri
 def agent(slug: str) -> SafeString:
     """An agent's name with a link to its page, for a reader who may see one of its
     proposals, and so the agent."""
-    url = reverse("agents:agent", args=[slug])
+    try:
+        url = reverse("agents:agent", args=[slug])
+    except NoReverseMatch:  # no agent's name, but what an address says
+        return escape(slug)
     return format_html(_LINK, url, slug)
 
 

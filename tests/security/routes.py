@@ -705,6 +705,7 @@ ROUTES: dict[str, Row] = {
             "name": "New",
             "owner": world.gate.owen.public_id,
             "risk_ceiling": "high",
+            "reason": "It answers mails.",
             "password": PASSWORD,
         },
     ),

@@ -52,12 +52,9 @@ def test_an_administrator_registers_an_agent(gate: Gate, as_: SignIn) -> None:
     agent = Agent.objects.get(slug="ada")
     assert keys.authenticate_key(text[0]).agent == agent
     assert (agent.tools, agent.risk_ceiling) == ([], "low")
-    (change,) = SettingsChange.objects.all()
-    path = f"/agents/ada/changes/{change.pk}/"
-    answer = {"answer": "confirm", "digest": change.digest, "password": PASSWORD}
-    assert adam.post(path, answer).status_code != 302
+    assert confirm_settings(as_, "ada", by="adam") != 302
     assert Agent.objects.get(slug="ada").tools == []
-    assert as_("alma").post(path, answer).status_code == 302
+    assert confirm_settings(as_, "ada") == 302
     agent = Agent.objects.get(slug="ada")
     assert (agent.tools, agent.risk_ceiling) == (["pay_opaque", "repay"], "medium")
     assert text[0] not in read_page(adam.get("/agents/ada/keys/"))
@@ -92,6 +89,14 @@ def test_keys_turn_with_an_overlap(gate: Gate, as_: SignIn) -> None:
     assert owen.post(f"{path}0/revoke/").status_code == 404
 
 
+def confirm_settings(as_: SignIn, slug: str, by: str = "alma") -> int:
+    """The status of the answer to a confirmation of the agent's settings that wait."""
+    (change,) = SettingsChange.objects.filter(agent__slug=slug)
+    answer = {"answer": "confirm", "digest": change.digest, "password": PASSWORD}
+    path = f"/agents/{slug}/changes/{change.pk}/"
+    return int(as_(by).post(path, answer).status_code)
+
+
 def test_tools_are_offered_and_a_misspelt_one_is_refused(
     gate: Gate, as_: SignIn
 ) -> None:
@@ -102,6 +107,7 @@ def test_tools_are_offered_and_a_misspelt_one_is_refused(
         "owner": gate.owen.public_id,
         "tools": ["look", "deploi"],
         "risk_ceiling": "low",
+        "reason": "It reads orders.",
         "password": PASSWORD,
     }
     form = read_page(adam.get(NEW))
@@ -115,6 +121,7 @@ def test_tools_are_offered_and_a_misspelt_one_is_refused(
     done = adam.post(NEW, {**sent, "tools": ["look", "deploy"]})
     assert done.status_code == 200
     assert "calls of deploy (critical risk) are refused" in read_page(done)
+    confirm_settings(as_, "ada")
     assert "refused" in read_text(adam.get("/agents/ada/"), "above")
 
 

@@ -50,7 +50,8 @@ def test_a_changed_person_is_said_with_what_changed() -> None:
 def describe(kind: str, **data: object) -> str:
     """What Ada, u-1, did to Bea."""
     leaf = {"kind": kind, "data": data, "verdict": "", "policy": None}
-    row = LogRecord(kind=kind, actor_kind="person", actor_id="u-1")
+    agent = str(data.get("agent", ""))
+    row = LogRecord(kind=kind, actor_kind="person", actor_id="u-1", agent=agent)
     return "".join(part.text for part in describe_record(row, leaf, ADA, BEA))
 
 
