@@ -108,7 +108,7 @@ def describe_difference(before: AgentSettings, after: AgentSettings) -> list[str
     lines = []
     if added := [name for name in after.tools if name not in before.tools]:
         names = "every tool of the policy" if EVERY_TOOL in added else ", ".join(added)
-        lines.append(f"may also propose {names}")
+        lines.append(f"may {'also ' if before.tools else ''}propose {names}")
     if before.risk_ceiling is not after.risk_ceiling:
         lines.append(
             f"maximum risk {after.risk_ceiling} instead of {before.risk_ceiling}"

@@ -140,7 +140,7 @@ def change_agent(
         now = agent_settings.narrow(before, wanted)
     if now != before:
         setting_changes.void_waiting(waiting, by)
-    if now != before or owner or wanted == before:
+    if now != before or owner:
         _put_in_force(agent, now, by, **owner)
     if change.owner is not None and not solo.is_solo():
         identities.bar_owner(agent.slug, change.owner)

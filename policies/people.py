@@ -126,12 +126,20 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
 
 
 def apply_change(
-    person: Person, change: PersonChange, *, by: log.Actor, reason: str = ""
+    person: Person,
+    change: PersonChange,
+    *,
+    by: log.Actor,
+    reason: str = "",
+    is_first: bool = False,
 ) -> Person:
-    """Make the change and return the person as they are then. Raises InvalidInput and
-    Conflict as `add_person`. Caller holds a transaction, and has checked who asks."""
+    """Make the change and return the person as they are then; `is_first`: the person
+    was only invited, and so could do nothing. Raises InvalidInput and Conflict as
+    `add_person`. Caller holds a transaction, and has checked who asks."""
     person = Person.objects.get(pk=person.pk)
     before = _describe_values(person, change)
+    if is_first:
+        before = dict.fromkeys(before, "none")
     if change.email is not None:
         person.email = change.email
         _check_email(person)

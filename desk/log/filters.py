@@ -5,6 +5,8 @@ Their whole state is in the URL, so that a view can be saved, shared and exporte
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, time
@@ -75,6 +77,8 @@ _FLAG_KINDS = {
     "expired": "request.expired",
     "revealed": "value.revealed",
 }
+# Kinds of records that one choice of a kind shows as well.
+_BESIDE = {"person": ("authority", "substitution")}
 MAX_TEXT = 128  # characters
 
 
@@ -223,7 +227,9 @@ def _filter_by_columns(
     records: QuerySet[LogRecord], filters: LogFilters
 ) -> QuerySet[LogRecord]:
     if filters.kind:
-        records = records.filter(kind__startswith=f"{filters.kind}.")
+        heads = (filters.kind, *_BESIDE.get(filters.kind, ()))
+        fits = (Q(kind__startswith=f"{head}.") for head in heads)
+        records = records.filter(functools.reduce(operator.or_, fits))
     if filters.agent:
         records = records.filter(agent=filters.agent)
     if filters.before:

@@ -3,15 +3,16 @@ and measures in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
 from journal.errors import NotFound
-from policies import active, bands, changes
+from policies import active, bands, changes, comparison
 from policies.calendars import describe_duration
 from policies.choices import APPROVAL_LABELS, Risk, Role, Tier
+from policies.comparison import ChangeGroup
 from policies.documents import (
     EVERY_TOOL,
     Document,
@@ -84,6 +85,9 @@ class PolicyPage:
     recall: list[tuple[str, str]]
     for_every_tool: list[NeedRow]
     same_as: int | None  # the first earlier version with the same document
+    # The number of the version that it replaced, and what it changed in that.
+    former: int | None
+    changes: Sequence[ChangeGroup]
 
     @property
     def source(self) -> str:
@@ -112,7 +116,7 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
     version = versions.filter(number=number).first()
     if version is None:
         raise NotFound
-    document = active.load_document(version)
+    document, former = active.load_document(version), _find_former(version)
     return PolicyPage(
         version=version,
         document=document,
@@ -141,7 +145,21 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
         .order_by("number")
         .values_list("number", flat=True)
         .first(),
+        former=former.number if former else None,
+        changes=comparison.group_changes(
+            comparison.compare_policies(active.load_document(former), document)
+            if former
+            else ()
+        ),
     )
+
+
+def _find_former(version: PolicyVersion) -> PolicyVersion | None:
+    """The version that was active when this one was activated."""
+    if version.activated_at is None:
+        return None
+    earlier = PolicyVersion.objects.filter(activated_at__lt=version.activated_at)
+    return earlier.order_by("-activated_at").first()
 
 
 def _list_undo_windows(document: Document) -> Iterator[tuple[str, str]]:

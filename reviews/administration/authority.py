@@ -231,7 +231,9 @@ def confirm_change(*, change_id: int, by: Person) -> AuthorityChange:
         no_ceiling=change.ceiling == NO_CEILING and person.ceiling_minor is not None,
     )
     if wanted.names:
-        person = people.apply_change(person, wanted, by=actor)
+        person = people.apply_change(
+            person, wanted, by=actor, is_first=change.kind == AuthorityKind.INVITE
+        )
     people.admit(person, Queue.objects.filter(name__in=change.queues), actor)
     if change.kind == AuthorityKind.REACTIVATE:
         accounts.reactivate(person, by=actor)

@@ -176,7 +176,8 @@ def write_policy(company: Company) -> None:
 def activate_policy(company: Company) -> None:
     page = company.pages["ben"]
     page.goto(f"{company.base}/overview/")
-    page.get_by_test_id("draft").get_by_role("link").first.click()
+    waiting = page.get_by_test_id("changes")
+    waiting.get_by_role("link", name="of the policy").click()
     page.get_by_label("Reason").first.fill("Credits need a person.")
     page.get_by_label("Your password").fill(PASSWORD)
     company.show(page, "the-other-activates-it")

@@ -10,7 +10,10 @@ import pytest
 from desk.components import log_lines
 from desk.log import exports, groups
 from journal.models import LogPosition, LogRecord
+from policies.choices import Role
 from policies.models import Person
+from reviews.administration import authority
+from reviews.administration.authority import Authority, Invitation
 from reviews.decisions import recall
 from reviews.decisions.submission import PageEvidence
 from reviews.holds import rows, take
@@ -48,6 +51,15 @@ def told(gate: Gate) -> str:
     request = propose(gate.agent).request
     decide(request, gate.rita, "reject", reason_code="unsafe", reason="no")
     return str(request.pk)
+
+
+def test_records_of_people_include_what_was_asked_for_them(
+    gate: Gate, as_: SignIn
+) -> None:
+    wanted = Authority(Role.REVIEWER, frozenset(), None, "ines@example.org")
+    invitation = Invitation("ines", "Ines", "", wanted)
+    authority.invite_person(invitation=invitation, reason="New.", by=gate.adam)
+    assert "the invitation of" in read_page(as_("otto").get("/log/?kind=person"))
 
 
 @pytest.mark.parametrize(

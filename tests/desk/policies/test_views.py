@@ -18,7 +18,7 @@ from policies.documents.source import write_source
 from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
-from tests.markup import read_page
+from tests.markup import read_page, read_text
 from tests.policies.security_key import give_key, offer_passkeys
 
 
@@ -117,9 +117,11 @@ def test_an_administrator_writes_a_version_and_another_activates_it(gate: Gate) 
     assert activate(alma, draft).status_code == 302
     draft.refresh_from_db()
     assert (draft.status, draft.activated_by) == ("active", gate.alma)
-    assert "Changes to the active" not in read_page(
-        alma.get(f"/policies/{draft.number}/")
-    )
+    active = alma.get(f"/policies/{draft.number}/")
+    assert "Changes to the active" not in read_page(active)
+    changed = read_text(active, "former")
+    assert f"What it changed in version {gate.policy.number}" in changed
+    assert "Rule pay.over_500" in changed
 
 
 def test_a_text_with_errors_is_kept_and_says_where(gate: Gate) -> None:

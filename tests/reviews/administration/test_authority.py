@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -127,6 +128,8 @@ def test_an_invited_person_comes_in_by_their_link(gate: Gate) -> None:
     assert (person.is_active, person.has_usable_password()) == (False, False)
     assert not password_links.is_awaited(person)
     confirm(gate, row)
+    record = LogRecord.objects.get(kind="person.changed")
+    assert json.loads(bytes(record.leaf))["data"]["before"]["role"] == "none"
     person = reload(person)
     assert authority.load_authority(person) == wanted
     token = password_links.create_token(person)
