@@ -115,6 +115,7 @@ class Life:
             )
             ran = self._decide(proposal, call)
             self._use_grant(proposal, call)
+            work.acknowledge(agent, proposal)
         result = ThreadResult.COMPLETED if ran else ThreadResult.GAVE_UP
         finish_thread(agent=agent, name=case.thread, result=result)
         work.work_off()

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from agents import intake, proposals
+from agents import acknowledgements, intake, proposals, representation
 from agents.models import Agent
 from agents.schemas.proposals import ProposalIn
 from hitl import celery, tasks
@@ -113,6 +113,17 @@ def let_grant_lapse(proposal: Proposal) -> None:
     tasks.run_execution(execution.pk)
     watch.sweep_alarms()
     work_off()
+
+
+def acknowledge(agent: Agent, proposal: Proposal) -> None:
+    """Let the agent say that it knows what became of its proposal, if anything did."""
+    row = representation.find_proposal(agent.slug, proposal.pk)
+    assert row is not None
+    outcome = representation.build_proposal_json(row)["outcome"]
+    if outcome:
+        acknowledgements.acknowledge_outcome(
+            agent=agent, proposal_id=proposal.pk, outcome=outcome
+        )
 
 
 def work_off() -> None:

@@ -100,7 +100,9 @@ def revoke_key(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         text = f"Revoked cs_{key.prefix}. Calls with it are refused."
         messages.success(request, text)
         return redirect("agents:agent_keys", slug)
-    context = {"agent": agent, "key": key, "form": form}
+    lines = registration.list_keys(agent, frame.get_frame(request).now)
+    others = [line for line in lines if line.valid and line.key.pk != key.pk]
+    context = {"agent": agent, "key": key, "form": form, "others": len(others)}
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/agents/revoke_key.html", context, status=status)
 

@@ -130,6 +130,8 @@ class OverviewPage:
     open_changes: Sequence[TwoPersonChange]
     presets: Sequence[Preset]
     head: int | None  # number of the log's newest record
+    day_ago: datetime
+    week_ago: datetime
     supervises: bool  # whether the workload page is theirs
     audits: bool  # whether the reader exports and decides nothing
     administration: AdministratorPart | None
@@ -182,6 +184,8 @@ def build_overview(person: Person, now: datetime) -> OverviewPage:
     exports = permissions.has_permission(person, Permission.EXPORT)
     role = permissions.find_deciding_role(person)
     return OverviewPage(
+        day_ago=now - figures.DAY,
+        week_ago=now - figures.WEEK,
         lines=[
             _build_line(count, people, here, now)
             for count in figures.count_queues(person, ids, now)

@@ -84,7 +84,7 @@ _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH
 _OWN_WEEK = f"""
 SELECT count(*) FILTER (WHERE at >= date_trunc('day', %s, 'UTC')), count(*),
   count(*) FILTER (WHERE verdict = 'modify'),
-  count(*) FILTER (WHERE verdict = 'reject'),
+  count(*) FILTER (WHERE verdict = 'reject'), count(took_ms),
   percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms)
 FROM (SELECT decision.at, decision.verdict, decision.took_ms
       FROM reviews_decision AS decision
@@ -123,12 +123,14 @@ class QueueFigures:
 @dataclass(frozen=True, slots=True)
 class OwnFigures:
     """How many requests this person decided today and in seven days, and of the seven
-    days what they changed and rejected, and the median time in seconds."""
+    days what they changed and rejected, how many of them were timed, and the median of
+    these in seconds."""
 
     today: int
     week: int
     changed: int
     rejected: int
+    timed: int
     seconds: int | None
 
 
@@ -168,9 +170,9 @@ def load_own_figures(reach: QueueReach, now: datetime) -> OwnFigures:
     sees them here, and they are compared with nobody's."""
     with connection.cursor() as cursor:
         cursor.execute(_OWN_WEEK, [now, reach.person.pk, now])
-        today, week, changed, rejected, took = cursor.fetchone()
+        today, week, changed, rejected, timed, took = cursor.fetchone()
     seconds = None if took is None else max(round(took / 1000), 1)
-    return OwnFigures(today, week, changed, rejected, seconds)
+    return OwnFigures(today, week, changed, rejected, timed, seconds)
 
 
 MAX_GONE = 60  # rows; with more, reloading the page is better

@@ -61,7 +61,8 @@ def build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     status, execution = RequestStatus(loaded.request.status), loaded.execution
     if status not in DECIDED:
         return
-    yield ProgressStep("Decided", loaded.request.settled_at)
+    label = "Decided" if status is RequestStatus.REJECTED else "Authorized"
+    yield ProgressStep(label, loaded.request.settled_at)
     if status is RequestStatus.REJECTED:
         acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
         text = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED

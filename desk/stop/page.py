@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from django.db.models import Max, QuerySet
 
+from agents.models import Agent
 from journal.clock import format_time
 from journal.errors import DomainError, NotFound
 from policies.choices import Role
@@ -175,8 +176,8 @@ class StopRequest:
     """Where the page was opened from, and what is chosen.
 
     `owns` says that the agent is this person's, `whole` that all of what is at work is
-    asked for. Without `target` and `mode` the page preselects the narrowest scope and
-    the strictest mode.
+    asked for. Without `target` and `mode` the page preselects the narrowest scope that
+    it names, and the strictest mode.
     """
 
     agent: str = ""
@@ -208,13 +209,13 @@ def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
     """Build the page of what can be stopped from here. Raises NotFound for the page of
     a run or agent that this person may not see."""
     check_visible(person, asked)
-    busy = [] if asked.named else _list_busy_agents(person)
-    targets = _list_targets(person, asked, busy[: max(asked.most, MOST_AGENTS)])
+    agents = [] if asked.named else _list_agents(person)
+    targets = _list_targets(person, asked, agents[: max(asked.most, MOST_AGENTS)])
     off = components_switches.list_switches_in_force(person)
     return StopPage(
         scopes=_list_scope_choices(
             in_flight.count_in_flight(targets, person.public_id),
-            asked.target,
+            asked,
             off,
             _list_stoppable(person, targets, asked),
         ),
@@ -228,7 +229,7 @@ def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
         narrower=NarrowerStops()
         if asked.named
         else _offer_narrower(person, asked.most),
-        more_agents=len(busy[max(asked.most, MOST_AGENTS) :]),
+        more_agents=len(agents[max(asked.most, MOST_AGENTS) :]),
         whole=asked.whole,
     )
 
@@ -255,19 +256,21 @@ def check_visible(person: Person, asked: StopRequest) -> None:
 
 
 def _list_targets(
-    person: Person, asked: StopRequest, busy: Iterable[str]
+    person: Person, asked: StopRequest, agents: Iterable[str]
 ) -> list[ScopeTarget]:
-    named = asked.named or [(Scope.AGENT, agent) for agent in busy]
+    named = asked.named or [(Scope.AGENT, agent) for agent in agents]
     wanted = [*named, (Scope.EVERYTHING, "")]
     return [target for target in wanted if _may_switch(person, target[0], asked.owns)]
 
 
-def _list_busy_agents(person: Person) -> list[str]:
-    """The agents at work, so that Stop works from every page; only for people who may
-    stop any agent and therefore see all of them."""
+def _list_agents(person: Person) -> list[str]:
+    """The agents, those at work first, so that Stop works from every page; only for
+    people who may stop any agent and therefore see all of them."""
     if not _may_switch(person, Scope.AGENT, owns=False):
         return []
-    return in_flight.list_busy_agents(MOST_READ)
+    busy = in_flight.list_busy_agents(MOST_READ)
+    others = Agent.objects.exclude(slug__in=busy).order_by("slug")
+    return [*busy, *others.values_list("slug", flat=True)[: MOST_READ - len(busy)]]
 
 
 def _list_stoppable(
@@ -284,12 +287,12 @@ def _list_stoppable(
 
 def _list_scope_choices(
     loads: Mapping[ScopeTarget, InFlightCounts],
-    target: str,
+    asked: StopRequest,
     off: list[SwitchLine],
     stoppable: set[str],
 ) -> list[StopChoice]:
-    """The scopes as radio buttons, with the narrowest one that is not stopped
-    preselected.
+    """The scopes as radio buttons. Where the page names something, the narrowest one
+    that is not stopped is preselected.
 
     If the chosen target has been stopped in the meantime, none is selected: the person
     must choose again, so that they do not stop more than they meant.
@@ -302,7 +305,7 @@ def _list_scope_choices(
         for value in values
         if value not in held or (held[value].paused and value in stoppable)
     ]
-    wanted = target or next(iter(free), "")
+    wanted = asked.target or (next(iter(free), "") if asked.named else "")
     chosen = wanted if wanted in free else ""
     return [
         StopChoice(

@@ -21,7 +21,7 @@ from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
 
 from ..queue import page as queue_page
 from ..queue import search
-from ..queue.page import PACE_EACH, RECENT_PERIOD, QueueFigures, QueueFilters
+from ..queue.page import RECENT_PERIOD, QueueFigures, QueueFilters
 from ..queue.search import QueueReach
 
 DUTY_RULE = "On duty: holds a request, or decided one in the last 30 minutes."
@@ -81,7 +81,6 @@ class WorkloadPage:
     on_duty: int
     asking: list[AskingAgent]
     most_extended: int = MAX_EXTENDED
-    pace_each: int = PACE_EACH
     most_read: int = MOST_READ  # waiting requests from which the agents are counted
 
 

@@ -302,7 +302,7 @@ def test_mine_begins_with_ones_own_week_even_when_something_waits(
         " at the median after 9 s."
     )
     assert page(gate.rita).own is None, "only Mine, and a list without rows, has them"
-    assert page(gate.tom, tab="mine").own == OwnFigures(0, 0, 0, 0, None)
+    assert page(gate.tom, tab="mine").own == OwnFigures(0, 0, 0, 0, 0, None)
 
 
 def crowd(gate: Gate, count: int) -> None:

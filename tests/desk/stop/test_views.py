@@ -163,8 +163,12 @@ def test_agents_that_are_cut_are_counted_and_listed(gate: Gate, as_: SignIn) -> 
     for number in range(14):
         propose(factories.agent(gate.owen, f"bot-{number}"), thread="t-1")
     client = as_("sue")
-    assert read_text(client.get("/stop/"), "more-agents") == "2 more agents at work…"
-    assert read_page(client.get("/stop/?all")).count('value="agent:') == 14
+    # Riley, with nothing at work, stands last.
+    assert read_text(client.get("/stop/"), "more-agents") == "3 more agents…"
+    whole = read_page(client.get("/stop/?all"))
+    offered = re.findall('value="agent:([^"]+)"', whole)
+    assert (len(offered), offered[-1]) == (15, "riley")
+    assert not re.search('value="agent:[^"]+"\\s+checked', whole)
 
 
 def test_what_is_at_work_stands_newest_first_whatever_it_waits_for(
@@ -231,15 +235,15 @@ def test_the_escalation_links_to_the_pause(gate: Gate, as_: SignIn) -> None:
     assert 'href="/threads/riley/t-1/stop/?mode=paused"' in source
 
 
-def test_from_any_page_the_agents_at_work_are_offered(gate: Gate, as_: SignIn) -> None:
-    propose(gate.agent)
+def test_from_any_page_every_agent_is_offered_those_at_work_first(
+    gate: Gate, as_: SignIn
+) -> None:
     robin = factories.agent(gate.owen, "robin")
     client = as_("sue")
-    assert 'value="agent:robin"' not in read_page(client.get("/stop/"))
-    propose(robin)
-    source = read_page(client.get("/stop/"))
-    assert 'value="agent:riley"' in source
-    assert 'value="agent:robin"' in source
+    for agents in (["riley", "robin"], ["robin", "riley"]):
+        source = read_page(client.get("/stop/"))
+        assert re.findall('value="agent:([^"]+)"', source) == agents
+        propose(robin)
     assert client.post("/stop/", stopping("agent", "robin")).status_code == 302
     assert Stop.objects.get().key == "robin"
     assert 'value="agent:riley"' not in read_page(as_("rita").get("/stop/"))
