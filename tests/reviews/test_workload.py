@@ -151,5 +151,5 @@ def test_no_more_queries_however_much_waits(
     for _ in range(3):
         waiting(gate, 2)
         propose(factories.agent(gate.owen, f"a-{ApprovalRequest.objects.count()}"))
-        with django_assert_num_queries(13):
+        with django_assert_num_queries(14):
             page.build_workload_page(fresh(gate.sue), clock.now())

@@ -64,6 +64,6 @@ def test_when_a_piece_of_evidence_is_from_is_a_moment_where_it_is_one(
     ]
     pieces = {"evidence": found, "redactions": 0, "same": {}}
     page = render_to_string("desk/components/_evidence.html", {"page": pieces})
-    assert ">13:05:18 UTC, 24 November 2026</time>" in page
+    assert ">13:05:18 UTC, 24\xa0November\xa02026</time>" in page
     assert ">2026-11-24T13:05:18" not in page
     assert "yesterday" in page
