@@ -42,6 +42,7 @@ KIND_LABELS = {
     AuthorityKind.RESET: "New password",
     AuthorityKind.FACTOR: "Removal of the second factor",
 }
+DECIDERS = (Role.REVIEWER, Role.SUPERVISOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,8 @@ def _describe_wishes(row: AuthorityChange) -> list[str]:
         wishes.append(f"role {ROLE_LABELS[Role(row.role)]}")
     if row.queues:
         wishes.append(f"decides in {', '.join(row.queues)}")
+    elif row.kind == AuthorityKind.INVITE and row.role in DECIDERS:
+        wishes.append("in no queue, so nothing to decide yet")
     if row.ceiling == authority.NO_CEILING:
         wishes.append("decides any amount")
     elif row.ceiling:

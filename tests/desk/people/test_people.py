@@ -86,6 +86,12 @@ def test_an_invitation_goes_from_one_to_two_to_the_person(
     assert Client().get(link[0].split()[0]).status_code == 404
 
 
+def test_an_invitation_without_a_queue_says_so(gate: Gate, as_: SignIn) -> None:
+    as_("adam").post(f"{LIST}invite/", {**INVITED, "queues": []})
+    waiting = read_text(as_("alma").get(LIST), "waiting")
+    assert "role Reviewer, in no queue, so nothing to decide yet" in waiting
+
+
 def test_a_change_narrows_now_and_widens_later(gate: Gate, as_: SignIn) -> None:
     adam, path = as_("adam"), page_of(gate.rita)
     now = {"email": gate.rita.email, "role": "reviewer", "queues": [], "reason": "x"}
