@@ -165,6 +165,7 @@ def reject_and_stop(demo: Demo) -> None:
     expect(rita.locator("#outcome")).to_contain_text("Rejected")
     page = demo.sign_in("supervisor")
     page.get_by_role("link", name="Stop…").first.click()
+    page.locator("[name=target][value='agent:riley']").check()
     page.get_by_label(re.compile(r"^\s*Stop\.")).check()
     page.locator("[name=reason_code][value=harm]").check()
     page.get_by_test_id("commit").click()
