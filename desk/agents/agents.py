@@ -33,7 +33,12 @@ from ..components import visibility
 from ..components.switches import SwitchLine
 from . import activity, deliveries, setting_changes, steps
 from .figures import select_newest
-from .run_summaries import RunSummary, find_result_icon, load_run_summaries
+from .run_summaries import (
+    PROBLEM_WORDS,
+    RunSummary,
+    find_result_icon,
+    load_run_summaries,
+)
 from .setting_changes import SettingsLine
 from .steps import ProposalRow
 from .visibility import AgentRow, build_agent_row, describe_running_state, load_agent
@@ -43,13 +48,6 @@ HISTORY_PERIOD = timedelta(days=30)
 # does not depend on the agent.
 MAX_HISTORY = 1000
 MAX_SHOWN = 15
-FAILURE_WORDS = {
-    "failed": "failed",
-    "unknown": "unknown result",
-    "refused": "refused before execution",
-    "rejected": "rejected",
-    "blocked": "blocked by policy",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,14 @@ def build_history(
     counts: dict[str, int] = {}
     for word, _, n in rows:
         counts[word] = counts.get(word, 0) + n
-    wrong = proposals.filter(Q(said__in=FAILURE_WORDS) | Q(near_miss=True)).order_by(
+    wrong = proposals.filter(Q(said__in=PROBLEM_WORDS) | Q(near_miss=True)).order_by(
         "-created_at"
     )
     return AgentHistory(
         read=sum(counts.values()),
         figures=[
-            (FAILURE_WORDS[word], counts[word])
-            for word in FAILURE_WORDS
+            (PROBLEM_WORDS[word], counts[word])
+            for word in PROBLEM_WORDS
             if word in counts
         ],
         near_misses=sum(n for _, missed, n in rows if missed),

@@ -18,6 +18,7 @@ from reviews.models import Proposal, Revision
 from reviews.presenters.shapes import SentencePart
 
 from ..components import visibility
+from .figures import select_newest
 
 MAX_COUNTED = 5000  # the newest proposals of all listed runs
 PROBLEM_WORDS = {
@@ -67,7 +68,7 @@ def load_run_summaries(
     person: Person, runs: Sequence[Thread]
 ) -> dict[RunKey, RunSummary]:
     """The summaries of these runs, whose agents are loaded, from what this person may
-    see; three queries, and one for effects that are not cached."""
+    see; four queries, and one for effects that are not cached."""
     if not runs:
         return {}
     visible = visibility.select_visible_proposals(person)
@@ -101,8 +102,8 @@ def _count_outcomes(
     theirs = Q()
     for run in runs:
         theirs |= Q(agent=run.agent.slug, thread=run.name)
-    newest = visible.filter(theirs).order_by("-created_at").values("pk")[:MAX_COUNTED]
-    rows = annotate_status(Proposal.objects.filter(pk__in=newest)).order_by()
+    newest = select_newest(visible.filter(theirs, canary=False), MAX_COUNTED)
+    rows = annotate_status(newest).order_by()
     counts: dict[RunKey, dict[str, int]] = {}
     for agent, thread, word, n in rows.values_list("agent", "thread", "said").annotate(
         n=Count("pk")

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from agents.models import Thread
-from desk.agents import agents, threads
+from desk.agents import agents, run_summaries, threads
 from desk.agents.agents import AgentPage
 from desk.agents.threads import PlanStep, StateCell, ThreadPage
 from desk.components import visibility
@@ -114,10 +114,10 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
     )  # went well
     page = agent_page(gate)
     assert dict(page.history.figures) == {
-        agents.FAILURE_WORDS["failed"]: 1,
-        agents.FAILURE_WORDS["unknown"]: 1,
-        agents.FAILURE_WORDS["rejected"]: 1,
-        agents.FAILURE_WORDS["blocked"]: 1,
+        run_summaries.PROBLEM_WORDS["failed"]: 1,
+        run_summaries.PROBLEM_WORDS["unknown"]: 1,
+        run_summaries.PROBLEM_WORDS["rejected"]: 1,
+        run_summaries.PROBLEM_WORDS["blocked"]: 1,
     }
     assert page.history.is_all
     whys = {step.state.key: step.why for step in page.history.newest}
