@@ -32,7 +32,6 @@ from ..components import switches as components_switches
 from ..components import visibility
 from ..components.switches import SwitchLine
 from . import activity, deliveries, setting_changes, steps
-from .figures import select_newest
 from .run_summaries import (
     PROBLEM_WORDS,
     RunSummary,
@@ -72,7 +71,7 @@ def build_history(
     """Build the history of these proposals, with three queries and those for the rows
     of the newest that went wrong."""
     period = visible.filter(created_at__gt=now - HISTORY_PERIOD, canary=False)
-    proposals = _annotate_outcome(select_newest(period, MAX_HISTORY))
+    proposals = _annotate_outcome(visibility.select_newest(period, MAX_HISTORY))
     rows = list(
         proposals.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
     )
@@ -359,7 +358,7 @@ def _count_todays_outcomes(
 ) -> list[tuple[str, int]]:
     today = visible.filter(created_at__gt=now - DAY, canary=False)
     outcomes = (
-        annotate_status(select_newest(today, MAX_READ_OF_DAY))
+        annotate_status(visibility.select_newest(today, MAX_READ_OF_DAY))
         .values_list("said")
         .annotate(n=Count("pk"))
         .order_by()

@@ -107,18 +107,10 @@ def select_last_use() -> Subquery:
     return Subquery(keys.annotate(last=Max("last_used_at")).values("last"))
 
 
-def select_newest(proposals: QuerySet[Proposal], most: int) -> QuerySet[Proposal]:
-    """The newest of these proposals, at most so many. One query finds the time of the
-    oldest: a list of so many ids would be joined to the whole table."""
-    times = proposals.order_by("-created_at").values_list("created_at", flat=True)
-    earlier = list(times[most : most + 1])
-    return proposals.filter(created_at__gt=earlier[0]) if earlier else proposals
-
-
 def count_by_status(proposals: QuerySet[Proposal]) -> list[tuple[str, str, int, Any]]:
     """The agent, the status word, the number, and the newest, in two queries."""
     return list(
-        annotate_status(select_newest(proposals, MAX_COUNTED))
+        annotate_status(visibility.select_newest(proposals, MAX_COUNTED))
         .order_by()
         .values_list("agent", "said")
         .annotate(n=Count("pk"), newest=Max("created_at"))

@@ -20,7 +20,7 @@ from reviews.models import Proposal, Revision
 
 from ..components import visibility
 from . import steps
-from .figures import FAILED_WORDS, REFUSED_WORDS, Median, select_newest
+from .figures import FAILED_WORDS, REFUSED_WORDS, Median
 from .steps import ProposalRow
 
 PERIOD = timedelta(days=7)
@@ -92,7 +92,7 @@ def _select_week(person: Person, slugs: list[str], since: datetime) -> QuerySet[
     by_person = Revision.objects.filter(
         proposal=OuterRef("pk"), number__gt=1, author_kind=BY_PERSON
     )
-    newest = select_newest(week, MAX_COUNTED)
+    newest = visibility.select_newest(week, MAX_COUNTED)
     rows: QuerySet[Any] = annotate_status(newest).annotate(edited=Exists(by_person))
     return rows
 

@@ -226,7 +226,7 @@ def _select_period(person: Person, slugs: list[str], first: date) -> QuerySet[An
     )
     # Most proposals have one revision: nothing is looked up for them.
     edited = Case(When(revision__gt=1, then=Exists(by_person)), default=Value(False))
-    newest = figures.select_newest(period, MAX_COUNTED)
+    newest = visibility.select_newest(period, MAX_COUNTED)
     rows: QuerySet[Any] = newest.annotate(edited=edited)
     return rows
 

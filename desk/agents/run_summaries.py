@@ -18,7 +18,6 @@ from reviews.models import Proposal, Revision
 from reviews.presenters.shapes import SentencePart
 
 from ..components import visibility
-from .figures import select_newest
 
 MAX_COUNTED = 5000  # the newest proposals of all listed runs
 PROBLEM_WORDS = {
@@ -102,7 +101,7 @@ def _count_outcomes(
     theirs = Q()
     for run in runs:
         theirs |= Q(agent=run.agent.slug, thread=run.name)
-    newest = select_newest(visible.filter(theirs, canary=False), MAX_COUNTED)
+    newest = visibility.select_newest(visible.filter(theirs, canary=False), MAX_COUNTED)
     rows = annotate_status(newest).order_by()
     counts: dict[RunKey, dict[str, int]] = {}
     for agent, thread, word, n in rows.values_list("agent", "thread", "said").annotate(

@@ -86,7 +86,7 @@ def build_tools_page(person: Person, switches: Mapping[str, SwitchBanner]) -> To
 
 def _count_calls() -> dict[str, Calls]:
     counted = (
-        undeclared.select_newest()
+        undeclared.select_counted()
         .values("tool_name")
         .annotate(number=Count("pk"), last=Max("created_at"))
     )

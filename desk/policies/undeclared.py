@@ -21,6 +21,8 @@ from policies.models import Person, PolicyVersion, Tool
 from policies.people import check_administrator, is_administrator
 from reviews.models import Proposal, Revision
 
+from ..components import visibility
+
 NEWEST = 20_000
 """Of the proposals, the list counts only these, so that its cost has a bound."""
 MOST_ROWS, MOST_AGENTS = 50, 3
@@ -52,10 +54,9 @@ class Caller(NamedTuple):
         return f"{self.agent} {self.tool}"
 
 
-def select_newest() -> QuerySet[Proposal]:
+def select_counted() -> QuerySet[Proposal]:
     """The proposals among which calls are counted."""
-    newest = Proposal.objects.order_by("-created_at").values("pk")[:NEWEST]
-    return Proposal.objects.filter(pk__in=newest)
+    return visibility.select_newest(Proposal.objects.all(), NEWEST)
 
 
 def list_undeclared(person: Person) -> list[UndeclaredRow]:
@@ -66,7 +67,7 @@ def list_undeclared(person: Person) -> list[UndeclaredRow]:
     policy = active.find_active_policy()
     known = active.load_document(policy).tools if policy else ()
     rows = (
-        select_newest()
+        select_counted()
         .filter(_was_undeclared())
         .exclude(tool_name__in=[*known])
         .values("tool_name")
@@ -123,8 +124,7 @@ def _list_forms(name: str, document: Document) -> list[UndeclaredTool]:
     refused = Revision.objects.filter(
         proposal__tool_name=name, proposal__blocked_by=UNKNOWN
     )
-    newest = Proposal.objects.order_by("-created_at").values("pk")[:NEWEST]
-    last = refused.filter(proposal__in=newest).order_by("-pk").first()
+    last = refused.filter(proposal__in=select_counted()).order_by("-pk").first()
     if last is None or not undeclared_tools.can_hold(name, last.args):
         return []
     return [undeclared_tools.build_definition(name, last.args, held)]
@@ -146,10 +146,9 @@ def list_callers(
     policy = active.find_active_policy()
     known = active.load_document(policy).tools if policy else {}
     fresh = [name for name in active.load_document(version).tools if name not in known]
-    newest = Proposal.objects.order_by("-created_at").values("pk")[:NEWEST]
-    calls = Proposal.objects.filter(
-        _was_undeclared(), pk__in=newest if fresh else [], tool_name__in=fresh
-    )
+    if not fresh:
+        return []
+    calls = select_counted().filter(_was_undeclared(), tool_name__in=fresh)
     pairs = sorted(set(calls.values_list("agent", "tool_name")))
     allowed = dict(Agent.objects.values_list("slug", "tools")) if pairs else {}
     callers = [Caller(agent, tool) for agent, tool in pairs]
