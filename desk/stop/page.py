@@ -310,7 +310,7 @@ def _list_scope_choices(
     return [
         StopChoice(
             value=value,
-            label="This agent"
+            label="Agent"
             if _is_one_of_many(targets, (scope, key))
             else SCOPE_NAMES[scope],
             key=key,
