@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.journeys.desk.sitting import Sitting
 
 Test = TypeVar("Test", bound=Callable[..., Any])
-FARTHEST = 80  # Tab stops of a page
+FARTHEST = 400  # a list has several links a row
 HAS_FOCUS = "node => node === document.activeElement"
 
 
