@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -90,7 +90,7 @@ class SettingsForm(PasswordCheckedForm):
     @property
     def tool_choices(self) -> list[ToolChoice]:
         """A box for each tool of the active policy."""
-        names = self._split_tools()
+        names = _split(self["tools"].value())
         return [
             ToolChoice(
                 name, tools.load_definition(tool).title, tool.risk, name in names
@@ -101,15 +101,13 @@ class SettingsForm(PasswordCheckedForm):
     @property
     def typed_tools(self) -> str:
         """The names and patterns that have no box."""
-        return "\n".join(name for name in self._split_tools() if name not in self.known)
-
-    def _split_tools(self) -> list[str]:
-        return [word for word in _SEPARATORS.split(self["tools"].value() or "") if word]
+        names = _split(self["tools"].value())
+        return "\n".join(name for name in names if name not in self.known)
 
     def clean_tools(self) -> list[str]:
         """The names, with each pattern in place of the policy's tools that it
         matches."""
-        words = [word for word in _SEPARATORS.split(self.cleaned_data["tools"]) if word]
+        words = _split(self.cleaned_data["tools"])
         patterns = [word for word in words if registry.is_pattern(word)]
         named = [word for word in words if not registry.is_pattern(word)]
         if long := next((word for word in named if len(word) > 64), None):
@@ -124,16 +122,37 @@ class SettingsForm(PasswordCheckedForm):
         try:
             return budgets.parse_budget(self.cleaned_data["daily_money"])
         except InvalidInput as error:
-            message = error.errors[0]["message"]
-            raise forms.ValidationError(
-                f"{message[:1].upper()}{message[1:]}."
-            ) from None
+            raise _to_form_error(error) from None
 
     @property
     def chosen_tools(self) -> Sequence[str]:
         """What a valid form lets the agent propose."""
         sent = self.cleaned_data
         return [EVERY_TOOL] if sent["every_tool"] else sent["tools"]
+
+    @property
+    def refused_calls(self) -> str:
+        """Which of the chosen tools the chosen maximum risk keeps out, of a valid form;
+        "" for none."""
+        most = Risk(self.cleaned_data["risk_ceiling"])
+        above = [
+            f"{name} ({self.known[name].risk} risk)"
+            for name in sorted({*self.chosen_tools} & {*self.known})
+            if Risk(self.known[name].risk).rank > most.rank
+        ]
+        if not above:
+            return ""
+        listed = format_names(above, most=5)
+        return f"Its maximum risk is {most}: calls of {listed} are refused."
+
+
+def _split(text: str | None) -> list[str]:
+    return [word for word in _SEPARATORS.split(text or "") if word]
+
+
+def _to_form_error(error: InvalidInput) -> forms.ValidationError:
+    message = error.errors[0]["message"]
+    return forms.ValidationError(f"{message[:1].upper()}{message[1:]}.")
 
 
 def _describe_strange(name: str, known: Collection[str]) -> str:
@@ -145,27 +164,11 @@ def _describe_strange(name: str, known: Collection[str]) -> str:
     )
 
 
-def describe_refused(chosen: Iterable[str], most: Risk) -> str:
-    """Which of these tools a maximum risk keeps out; "" for none."""
-    policy = active.find_active_policy()
-    known = active.load_tools(policy) if policy else {}
-    above = [
-        f"{name} ({known[name].risk} risk)"
-        for name in sorted({*chosen} & {*known})
-        if Risk(known[name].risk).rank > most.rank
-    ]
-    if not above:
-        return ""
-    listed = format_names(above, most=5)
-    return f"Its maximum risk is {most}: calls of {listed} are refused."
-
-
 def _match(patterns: Sequence[str]) -> list[str]:
     try:
         return registry.match_tools(patterns)
     except InvalidInput as error:
-        message = error.errors[0]["message"]
-        raise forms.ValidationError(f"{message[:1].upper()}{message[1:]}.") from None
+        raise _to_form_error(error) from None
 
 
 class RegistrationForm(SettingsForm):

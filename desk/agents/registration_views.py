@@ -60,9 +60,8 @@ def register_agent(request: HttpRequest) -> HttpResponse:
             if set(made[0].tools) != set(new.tools):
                 messages.warning(request, WAITS)
             key = keys.issue_key(agent=made[0], by=by)
-            refused = registration.describe_refused(new.tools, new.risk_ceiling)
-            if refused:
-                messages.warning(request, refused)
+            if form.refused_calls:
+                messages.warning(request, form.refused_calls)
             return _render_keys(request, made[0], KeyForm(), key)
     status = 422 if form.is_bound else 200
     return render(request, "desk/agents/register.html", {"form": form}, status=status)
@@ -101,8 +100,8 @@ def revoke_key(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.success(request, text)
         return redirect("agents:agent_keys", slug)
     lines = registration.list_keys(agent, frame.get_frame(request).now)
-    others = [line for line in lines if line.valid and line.key.pk != key.pk]
-    context = {"agent": agent, "key": key, "form": form, "others": len(others)}
+    others = sum(line.valid and line.key.pk != key.pk for line in lines)
+    context = {"agent": agent, "key": key, "form": form, "others": others}
     status = 422 if request.method == "POST" else 200
     return render(request, "desk/agents/revoke_key.html", context, status=status)
 

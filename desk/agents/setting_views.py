@@ -24,8 +24,8 @@ from reviews.roles import Permission
 
 from ..components.frame import require_person
 from ..people.forms import AuthorityAnswerForm
-from . import registration, visibility
 from . import setting_changes as pages
+from . import visibility
 from .registration import ChangeForm
 
 WAITS = (
@@ -61,9 +61,8 @@ def agent_settings(request: HttpRequest, slug: str) -> HttpResponse:
         if form.act(request, operation):
             done = "Changed. It applies to the next proposal."
             messages.success(request, WAITS if proposed[0] else done)
-            most = Risk(form.cleaned_data["risk_ceiling"])
-            if refused := registration.describe_refused(form.chosen_tools, most):
-                messages.warning(request, refused)
+            if form.refused_calls:
+                messages.warning(request, form.refused_calls)
             return redirect("agents:agent", slug)
     context = {"agent": agent, "form": form}
     status = 422 if form.is_bound else 200
